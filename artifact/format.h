@@ -42,7 +42,7 @@
 #define INGOT_MIN_FILE_SIZE 544U      // header and an empty signature block
 #define INGOT_MAX_SPAN_SLACK 131072U  // span - size stays below this
 
-#define INGOT_NONE 0xFFFFFFFFU        // an index that names nothing
+#define INGOT_NO_INDEX 0xFFFFFFFFU    // an index that names nothing
 #define INGOT_VARIANT_COMMON 0xFFFFU  // a section that belongs to every variant
 
 // Tags of digests, padded with zero bytes: 32 bytes each, the signature domain 64.
@@ -79,7 +79,7 @@
 #define INGOT_MAX_PROGRAMS 8192U
 #define INGOT_MAX_REFS 4096U
 #define INGOT_MAX_PROGRAM_PARAMS 32U
-#define INGOT_MAX_RANK 8U
+#define INGOT_MAX_TENSOR_RANK 8U
 #define INGOT_MAX_SLICE_RANK 6U
 #define INGOT_MAX_ARENA_BYTES (UINT64_C(64) << 30)
 #define INGOT_MAX_STACK_BYTES (1U << 20)
@@ -113,9 +113,9 @@
 #define INGOT_HASH_SHA256 1U
 
 enum IngotBuildClass {
-  INGOT_BUILD_DEVELOPMENT = 1,
-  INGOT_BUILD_CANDIDATE = 2,
-  INGOT_BUILD_RELEASE = 3
+  INGOT_BUILD_CLASS_DEVELOPMENT = 1,
+  INGOT_BUILD_CLASS_CANDIDATE = 2,
+  INGOT_BUILD_CLASS_RELEASE = 3
 };
 
 enum IngotSectionFlag {
@@ -239,10 +239,10 @@ enum IngotDeviceKind {
 };
 enum IngotDeviceRule { INGOT_DEVICE_EXACT = 1, INGOT_DEVICE_SAME_MAJOR = 2 };
 
-enum IngotMemory {
-  INGOT_MEMORY_HOST = 0,
-  INGOT_MEMORY_DEVICE = 1,
-  INGOT_MEMORY_IMAGE = 2  // reserved, INGOT_FEATURE_IMAGES
+enum IngotPlace {
+  INGOT_PLACE_HOST = 0,
+  INGOT_PLACE_DEVICE = 1,
+  INGOT_PLACE_IMAGE = 2  // reserved, INGOT_FEATURE_IMAGES
 };
 enum IngotArenaRole { INGOT_ARENA_FRAME = 1, INGOT_ARENA_STATE = 2 };
 
