@@ -1,0 +1,51 @@
+// Layout is a property of a buffer: it turns logical coordinates into element addresses.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "compiler/tensor/tensor.h"
+
+namespace ingot {
+
+// Memory order, one optional inner block, and a zero halo.
+//
+// Logical dimension d occupies before[d] + shape[d] + after[d] positions; the halo positions hold
+// zeros whenever the buffer may be read. `order` lists dimensions outermost first. With
+// block > 1 dimension block_dim is cut into blocks of `block` elements: the block number stands at
+// the dimension's place in `order`, the position in the block is innermost. The last block is
+// padded; padded positions are inside the buffer but hold unspecified values (zeros in constants).
+// A blocked dimension has no halo.
+//
+// Example: shape [1,64,56,56], order {0,1,2,3}, block_dim 1, block 16, halo 1 around 2 and 3 is
+// [1][64/16][58][58][16].
+struct Layout {
+  std::vector<int> order;
+  int block_dim = -1;
+  std::int64_t block = 1;
+  std::vector<std::int64_t> before, after;
+
+  [[nodiscard]] static Layout row_major(int rank);
+  [[nodiscard]] bool is_row_major() const;  // dense: no block, no halo
+  friend bool operator==(const Layout&, const Layout&) = default;
+};
+
+// Elements the buffer occupies, padding and halo included; 0 if a dimension is 0.
+[[nodiscard]] std::int64_t element_count(const Layout& layout, const Shape& shape);
+// Extent of dimension d that may be addressed (blocked dimensions are rounded up), without halo.
+[[nodiscard]] std::int64_t padded_extent(const Layout& layout, const Shape& shape, int d);
+// Distance in elements between neighbours along d; of blocks for the blocked dimension.
+[[nodiscard]] std::vector<std::int64_t> strides(const Layout& layout, const Shape& shape);
+// Element address of concrete coordinates (may lie in halo or padding).
+[[nodiscard]] std::int64_t address(const Layout& layout, const Shape& shape,
+                                   const std::vector<std::int64_t>& coordinates);
+// Rearranges a dense row-major tensor into the layout; halo and padding become zero bytes.
+[[nodiscard]] std::vector<std::byte> pack(const Layout& layout, const Tensor& tensor);
+
+// "row", or "order 0,1,2,3 block 1x16 halo 2:1+1 3:1+1".
+[[nodiscard]] std::string to_text(const Layout& layout);
+[[nodiscard]] Result<Layout> parse_layout(std::string_view text, int rank);
+
+}  // namespace ingot
