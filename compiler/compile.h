@@ -1,0 +1,86 @@
+// The whole compile as one function: graphs in, call lists with machine code out.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "compiler/code_generator.h"
+#include "compiler/graph/graph.h"
+#include "compiler/program/program.h"
+#include "compiler/target/target.h"
+
+namespace ingot {
+
+struct CompileOptions {
+  std::vector<Target> targets;
+  int optimization = 2;  // 0 or 2
+  int jobs = 1;
+  std::uint64_t reference_seed = 42;
+  int reference_steps = 1;  // at least 2 is used where there is a state
+  // --print-after: called with the stage or pass name and the printed program.
+  std::function<void(const std::string& name, const std::string& text)> trace;
+  // Stage name, units done, units in all (0: unknown).
+  std::function<void(const std::string& stage, std::size_t done, std::size_t total)> progress;
+};
+
+// One graph per camera layout (or one, without cameras). All have the same inputs by name but for
+// the size of camera frames.
+struct CompileInput {
+  struct Variant {
+    std::string camera;  // name of the layout, empty without cameras
+    Graph graph;
+  };
+  std::vector<Variant> variants;
+};
+
+// One step of a reference sequence: bytes of every input, and of every output after the step, in
+// the order of Program::io.
+struct ReferenceStep {
+  std::vector<std::vector<std::byte>> inputs;
+  std::vector<std::vector<std::byte>> outputs;
+};
+// How an output compares: same bits, or |got - want| <= atol.
+struct ReferenceTolerance {
+  bool same_bits = false;
+  float atol = 0;
+};
+struct ReferenceSequence {
+  std::vector<ReferenceStep> steps;
+  std::vector<ReferenceTolerance> tolerances;  // per output
+};
+
+struct CompiledVariant {
+  std::string camera;
+  Target target;
+  Program program;
+  CodeBlob code;                                       // entries in the order of program.kernels
+  std::shared_ptr<const ReferenceSequence> reference;  // shared by the targets of one camera
+};
+
+struct Compiled {
+  std::vector<CompiledVariant> variants;  // cameras outer, targets inner
+};
+
+[[nodiscard]] Result<Compiled> compile(const CompileInput& input, const CompileOptions& options,
+                                       CodeGenerator& generator, KernelRunner& runner);
+
+// Element i of a seeded test tensor named `name` (recipe: docs/testing.md): floats lo..hi, integers
+// lo..hi inclusive, bool by halves.
+[[nodiscard]] std::vector<std::byte> generate_input(const std::string& name, DType dtype,
+                                                    const Shape& shape, std::uint64_t seed,
+                                                    double lo, double hi);
+
+// Names of all passes and stages in order, for --list-passes.
+struct PassInfo {
+  std::string name;
+  std::string level;  // graph, plan, kernel, program
+  std::string text;   // one sentence
+};
+[[nodiscard]] const std::vector<PassInfo>& pass_list();
+// `ingot pass NAME FILE`: runs one pass on a program in text form.
+[[nodiscard]] Result<std::string> run_pass(const std::string& name, std::string_view text);
+
+}  // namespace ingot
