@@ -5,7 +5,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,6 +54,7 @@ struct Expr {
 };
 
 // Owns expressions. Operands always precede their users, so walking ids upward is a postorder.
+// A reference to an expression stays valid while its pool lives, whatever is added.
 class ExprPool {
  public:
   [[nodiscard]] const Expr& operator[](ExprId id) const { return exprs_[id.index]; }
@@ -85,8 +86,11 @@ class ExprPool {
   ExprId logical_and(ExprId a, ExprId b);  // folds true; an invalid id counts as true
 
  private:
-  std::vector<Expr> exprs_;
-  std::map<Expr, ExprId> ids_;
+  void grow_slots();
+
+  std::deque<Expr> exprs_;
+  std::vector<std::uint64_t> hashes_;  // of exprs_[i]
+  std::vector<std::uint32_t> slots_;   // open addressing: index of an expression, or kEmptySlot
 };
 
 }  // namespace ingot
