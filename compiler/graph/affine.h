@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ingot {
@@ -23,7 +25,7 @@ struct AffineIndex {
   [[nodiscard]] static AffineIndex of_axis(int axis, std::int64_t coefficient = 1,
                                            std::int64_t offset = 0);
   [[nodiscard]] static AffineIndex constant(std::int64_t value);
-  [[nodiscard]] AffineIndex& add(int axis, std::int64_t coefficient);
+  AffineIndex& add(int axis, std::int64_t coefficient);
   [[nodiscard]] std::int64_t coefficient_of(int axis) const;
 
   friend bool operator==(const AffineIndex&, const AffineIndex&) = default;
@@ -37,7 +39,8 @@ struct IndexBounds {
 [[nodiscard]] IndexBounds bounds(const AffineIndex& index,
                                  const std::vector<std::int64_t>& extents);
 
-// "2*a0+a3-1", "(a1+1)/2".
+// "2*a0+a3-1", "(a1+1)/2", "0"; no spaces.
 [[nodiscard]] std::string to_text(const AffineIndex& index);
+[[nodiscard]] std::optional<AffineIndex> affine_from_text(std::string_view text);
 
 }  // namespace ingot

@@ -1,4 +1,9 @@
-// Builds graphs: checks every operand, infers shapes and types, folds exact integer arithmetic.
+// Builds graphs: checks every operand, infers shapes and types, folds exact arithmetic.
+//
+// Equal nodes are made once; chains of views become one view, chains of reshapes one reshape. A
+// map, cast, concat, gather or integer reduction of known operands becomes a constant where its
+// bits are certain (compiler/tensor/exact.h, at most 4096 elements). Views and reshapes of
+// constants stay as they are, so that layout passes see the constant they come from.
 //
 // The one way to make graph nodes; ONNX import, camera warps and pipelines all use it. Operands
 // must belong to the same builder. Broken preconditions that a model can cause are checked by the
@@ -8,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "compiler/graph/graph.h"
@@ -58,7 +64,7 @@ class GraphBuilder {
     std::vector<std::int64_t> extents, strides, dilations, pads_before, outputs;
   };
   ValueId windows(ValueId value, const Window& window, Scalar fill);
-  ValueId concat(std::span<const ValueId> values, int axis);
+  ValueId concat(std::span<const ValueId> values, int axis);  // at least one value
 
   // --- reductions
   ValueId reduce(ReduceOp op, ValueId value, std::vector<int> axes, bool keep_dimensions);
@@ -70,6 +76,7 @@ class GraphBuilder {
     std::int64_t groups = 1;
   };
   ValueId convolution(ValueId x, ValueId w, const Convolution& convolution);
+  // A known index in range with equal steps becomes a view.
   ValueId gather(ValueId data, ValueId index, int axis, bool in_range = false);
 
   // --- compositions
@@ -90,13 +97,14 @@ class GraphBuilder {
   [[nodiscard]] const Node& operator[](ValueId id) const { return graph_[id]; }
   [[nodiscard]] const Shape& shape(ValueId id) const { return graph_[id].shape; }
   [[nodiscard]] DType dtype(ValueId id) const { return graph_[id].dtype; }
-  // The value, if it is known while building (a constant, or a view, reshape, concat or exact
-  // integer arithmetic of constants with at most 4096 elements).
+  // The value, if it is known while building: a constant or its reshape of any size, or a view,
+  // iota, concat or exact arithmetic of known values with at most 4096 elements.
   [[nodiscard]] std::optional<Tensor> known(ValueId id) const;
   [[nodiscard]] std::optional<std::vector<std::int64_t>> known_ints(ValueId id) const;
 
-  // Adds all nodes of `other`, mapping its inputs by name to `bindings`; returns other's values in
-  // this builder, indexed by ValueId::index. Inputs without a binding become inputs here.
+  // Adds all nodes of `other` (none of its outputs, states or other declarations), mapping its
+  // inputs by name to `bindings`; returns other's values in this builder, indexed by
+  // ValueId::index. Inputs without a binding become inputs here.
   struct Binding {
     std::string name;
     ValueId value;
@@ -108,10 +116,17 @@ class GraphBuilder {
 
  private:
   ValueId append(Node node);
+  Node node(GraphOp op, DType dtype, Shape shape, std::vector<ValueId> inputs) const;
+  // The node's value as a constant or splat if it is certain, else the node itself.
+  ValueId fold_or_append(Node node);
+  std::optional<Scalar> splat_value(ValueId value) const;
+  ValueId same_order(ValueId value) const;
 
   Graph graph_;
   bool strict_ = false;
   std::string source_;
+  std::unordered_map<std::string, ValueId> known_nodes_;  // by text, for constants by content
+  std::vector<bool> is_known_;                            // per node: known() may have a value
 };
 
 // NumPy broadcasting; nullopt if the shapes do not fit.

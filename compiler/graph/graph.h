@@ -6,8 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -143,9 +146,17 @@ struct Graph {
 // What a well-formed graph is; the failure (Internal) names the node and the rule.
 [[nodiscard]] Result<void> validate_graph(const Graph& graph);
 
-// Text form. print -> parse -> print is a fixed point. Constants above 64 elements print as a
-// digest and parse only through `constants` (digest text -> tensor).
+// Text form (docs/ir/graph.md). print -> parse -> print is a fixed point. Constants above 64
+// elements print as a digest and parse only through `constants`. Parsing checks the syntax and that
+// values are defined before use; whether the graph is well-formed is validate_graph's business.
+using DigestedConstants = std::map<std::string, Tensor, std::less<>>;
 [[nodiscard]] std::string print_graph(const Graph& graph);
-[[nodiscard]] Result<Graph> parse_graph(std::string_view text);
+[[nodiscard]] Result<Graph> parse_graph(std::string_view text,
+                                        const DigestedConstants& constants = {});
+// One node as it stands after "%3 = ", without its source.
+[[nodiscard]] std::string to_text(const Node& node);
+// 16 hexadecimal digits that depend on dtype, shape and bytes. Names a constant in texts; it does
+// not protect against anybody.
+[[nodiscard]] std::string digest(const Tensor& tensor);
 
 }  // namespace ingot

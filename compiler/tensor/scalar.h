@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "compiler/tensor/dtype.h"
 
@@ -14,6 +16,7 @@ struct Scalar {
   DType dtype = DType::F32;
   std::uint64_t bits = 0;
 
+  // Both take every dtype. A float given to an integer type truncates and saturates, as CastOp.
   [[nodiscard]] static Scalar of_float(DType dtype, double value);      // rounds to dtype first
   [[nodiscard]] static Scalar of_int(DType dtype, std::int64_t value);  // wraps to dtype
   [[nodiscard]] static Scalar zero(DType dtype);
@@ -27,8 +30,10 @@ struct Scalar {
   friend auto operator<=>(const Scalar&, const Scalar&) = default;
 };
 
-// "1.5", "-3", "true", "inf", "nan"; parses back to the same bits.
+// "1.5", "-3", "true", "inf", "nan"; parses back to the same bits. A NaN other than the positive
+// quiet one without payload is "nan:" and its 64 bits in hexadecimal.
 [[nodiscard]] std::string to_text(const Scalar& scalar);
+[[nodiscard]] std::optional<Scalar> scalar_from_text(DType dtype, std::string_view text);
 
 // IEEE conversions, round to nearest even, independent of the host's features.
 [[nodiscard]] std::uint16_t f16_from_double(double value);

@@ -1,0 +1,30 @@
+#include "compiler/graph/graph.h"
+
+#include <limits>
+
+namespace ingot {
+
+std::string_view name(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::Sum: return "sum";
+    case ReduceOp::Product: return "product";
+    case ReduceOp::Max: return "max";
+    case ReduceOp::Min: return "min";
+  }
+  return {};
+}
+
+Scalar identity(ReduceOp op, DType dtype) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  switch (op) {
+    case ReduceOp::Sum: return Scalar::zero(dtype);
+    case ReduceOp::Product: return Scalar::of_int(dtype, 1);
+    // Integers saturate to their lowest and highest value.
+    case ReduceOp::Max:
+      return dtype == DType::Bool ? Scalar::zero(dtype) : Scalar::of_float(dtype, -kInfinity);
+    case ReduceOp::Min: return Scalar::of_float(dtype, kInfinity);
+  }
+  return Scalar::zero(dtype);
+}
+
+}  // namespace ingot
