@@ -1,0 +1,25 @@
+// Problems on standard error: one line each, or an array of objects with --json.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cli/json.h"
+
+namespace ingot::cli {
+
+// `text` with control characters written as \n, \t, \xNN: names come from files, and a terminal
+// must not obey them.
+[[nodiscard]] std::string printable(std::string_view text);
+
+// severity, code, file, node, op, opset, message, hint; absent facts are "" or 0.
+[[nodiscard]] Json to_json(std::span<const Diagnostic> diagnostics);
+
+void print_diagnostics(std::span<const Diagnostic> diagnostics, bool json);
+
+[[nodiscard]] Diagnostic make_warning(std::string code, std::string message, std::string file = {},
+                                      std::string hint = {});
+
+}  // namespace ingot::cli

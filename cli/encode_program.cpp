@@ -1,0 +1,432 @@
+#include "cli/encode_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "cli/json.h"
+#include "cli/version.h"
+
+namespace ingot::cli {
+namespace {
+
+// The codes of the compiler's enumerations are those of the format; these say so to the reader.
+IngotDtype to_format(DType dtype) { return static_cast<IngotDtype>(dtype); }
+IngotBufferKind to_format(BufferKind kind) { return static_cast<IngotBufferKind>(kind); }
+IngotArch to_format(Architecture architecture) { return static_cast<IngotArch>(architecture); }
+IngotAccess to_format(Access access) { return static_cast<IngotAccess>(access); }
+
+std::unexpected<Failure> contradiction(std::string message) {
+  return fail(ExitCode::Internal, "compiled-program", std::move(message), {},
+              "this is a defect in ingot; please report it");
+}
+
+artifact::Camera to_format(const Camera& camera) {
+  artifact::Camera result;
+  result.name = camera.name;
+  result.width = camera.width;
+  result.height = camera.height;
+  result.stride = camera.stride;
+  result.y_height = camera.y_height;
+  result.uv_height = camera.uv_height;
+  result.pixel_format = static_cast<IngotPixelFormat>(camera.pixel_format);
+  result.uv_offset = camera.uv_offset;
+  result.buffer_nbytes = camera.size_bytes;
+  result.sample_range = static_cast<IngotSampleRange>(camera.sample_range);
+  result.colour_matrix = static_cast<IngotColourMatrix>(camera.colour_matrix);
+  result.max_age_us = camera.max_age_us;
+  return result;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Interface
+
+IngotDirection direction(BufferKind kind) {
+  if (kind == BufferKind::Input) return INGOT_DIRECTION_INPUT;
+  return kind == BufferKind::State ? INGOT_DIRECTION_STATE : INGOT_DIRECTION_OUTPUT;
+}
+
+artifact::Slot to_slot(const PlanIo& io) {
+  artifact::Slot slot;
+  slot.name = io.name;
+  slot.direction = direction(io.kind);
+  slot.dtype = to_format(io.dtype);
+  for (const std::int64_t extent : io.shape) {
+    slot.shape.push_back(static_cast<std::uint32_t>(extent));
+  }
+  // A variant has one layout, so it is the first and only one of its interface.
+  if (io.camera >= 0) slot.camera = 0;
+  return slot;
+}
+
+void add_slices(const PipelineResult::OutputSlices& output, artifact::Interface& interface) {
+  const auto slot = std::ranges::find_if(interface.slots, [&](const artifact::Slot& candidate) {
+    return candidate.name == output.output && candidate.direction == INGOT_DIRECTION_OUTPUT;
+  });
+  if (slot == interface.slots.end()) return;
+  const auto element = static_cast<std::uint64_t>(size_bytes(static_cast<DType>(slot->dtype)));
+  for (const ValueSlice& part : output.slices) {
+    artifact::Slice slice;
+    slice.name = part.name;
+    slice.slot = static_cast<std::uint32_t>(slot - interface.slots.begin());
+    slice.dtype = slot->dtype;
+    slice.shape = {static_cast<std::uint32_t>(part.stop - part.start)};
+    slice.offset = static_cast<std::uint64_t>(part.start) * element;
+    interface.slices.push_back(std::move(slice));
+  }
+}
+
+bool holds_nan(DType dtype, std::span<const std::byte> bytes) {
+  if (!is_float(dtype)) return false;
+  const auto element = static_cast<std::size_t>(size_bytes(dtype));
+  for (std::size_t at = 0; at + element <= bytes.size(); at += element) {
+    if (std::isnan(Scalar::load(dtype, bytes.data() + at).as_double())) return true;
+  }
+  return false;
+}
+
+artifact::Reference expected_output(const PlanIo& io, const ReferenceTolerance& tolerance,
+                                    std::span<const std::byte> bytes) {
+  artifact::Reference reference;
+  reference.compare = tolerance.same_bits ? INGOT_COMPARE_EXACT : INGOT_COMPARE_ABS_REL;
+  reference.atol = tolerance.same_bits ? 0.0F : tolerance.atol;
+  reference.nan_matches = !tolerance.same_bits && holds_nan(io.dtype, bytes);
+  return reference;
+}
+
+// Adds the steps of a sequence: every input, and every output after the step.
+Result<void> add_references(const std::shared_ptr<const ReferenceSequence>& sequence,
+                            const Program& program, artifact::Interface& interface) {
+  if (sequence == nullptr) return {};
+  for (std::size_t step = 0; step < sequence->steps.size(); ++step) {
+    const ReferenceStep& values = sequence->steps[step];
+    std::size_t input = 0;
+    std::size_t output = 0;
+    for (std::size_t slot = 0; slot < program.io.size(); ++slot) {
+      const PlanIo& io = program.io[slot];
+      if (io.kind == BufferKind::State) continue;
+      const bool is_input = io.kind == BufferKind::Input;
+      const auto& list = is_input ? values.inputs : values.outputs;
+      const std::size_t at = is_input ? input++ : output++;
+      if (at >= list.size() || (!is_input && at >= sequence->tolerances.size())) {
+        return contradiction(fmt::format("reference step {} lacks '{}'", step, io.name));
+      }
+      artifact::Reference reference =
+          is_input ? artifact::Reference{}
+                   : expected_output(io, sequence->tolerances[at], list[at]);
+      reference.step = static_cast<std::uint32_t>(step);
+      reference.slot = static_cast<std::uint32_t>(slot);
+      reference.data = {std::span<const std::byte>(list[at]), sequence};
+      interface.references.push_back(std::move(reference));
+    }
+  }
+  return {};
+}
+
+Result<artifact::Interface> make_interface(const CompiledVariant& variant,
+                                           const ArtifactFacts& facts) {
+  artifact::Interface interface;
+  if (!variant.camera.empty()) {
+    const auto camera = std::ranges::find(facts.cameras, variant.camera, &Camera::name);
+    if (camera == facts.cameras.end()) {
+      return contradiction(fmt::format("no layout is named '{}'", variant.camera));
+    }
+    interface.cameras.push_back(to_format(*camera));
+  }
+  for (const PlanIo& io : variant.program.io) interface.slots.push_back(to_slot(io));
+  for (const PipelineResult::OutputSlices& output : facts.slices) add_slices(output, interface);
+  INGOT_RETURN_IF_ERROR(add_references(variant.reference, variant.program, interface));
+  return interface;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Variants
+
+// Weights by the memory they lie in: call lists of several cameras and targets share it. Equal
+// bytes in different memory are found by the writer.
+class DataPool {
+ public:
+  explicit DataPool(std::vector<artifact::Blob>& data) : data_(data) {}
+
+  std::uint32_t add(const ProgramConstant& constant) {
+    const auto next = static_cast<std::uint32_t>(data_.size());
+    const auto [place, fresh] = places_.emplace(constant.bytes.get(), next);
+    if (fresh) data_.push_back({std::span<const std::byte>(*constant.bytes), constant.bytes});
+    return place->second;
+  }
+
+ private:
+  std::vector<artifact::Blob>& data_;
+  std::map<const void*, std::uint32_t> places_;
+};
+
+// Converts one call list. Views are made where a call needs them: one for each buffer, type and
+// extent.
+class VariantBuilder {
+ public:
+  VariantBuilder(const CompiledVariant& compiled, DataPool& data)
+      : compiled_(compiled), program_(compiled.program), data_(data) {}
+
+  Result<artifact::Variant> build() {
+    describe_target();
+    for (const ProgramArena& arena : program_.arenas) add_arena(arena);
+    for (const ProgramBuffer& buffer : program_.buffers) add_buffer(buffer);
+    INGOT_RETURN_IF_ERROR(add_programs());
+    for (const ProgramCall& call : program_.calls) INGOT_RETURN_IF_ERROR(add_call(call));
+    for (const ProgramTransform& transform : program_.transforms) add_transform(transform);
+    return std::move(variant_);
+  }
+
+ private:
+  void describe_target() {
+    const Target& target = compiled_.target;
+    variant_.name =
+        compiled_.camera.empty() ? target.name : compiled_.camera + "/" + target.name;
+    variant_.arch = to_format(target.architecture);
+    variant_.cpu_features[0] = target.feature_bits;
+    variant_.xcr0 = target.xcr0;
+    variant_.fp_control = target.architecture == Architecture::X86_64 ? INGOT_FP_X86_DEFAULT
+                                                                      : INGOT_FP_AARCH64_DEFAULT;
+  }
+
+  void add_arena(const ProgramArena& arena) {
+    artifact::Arena result;
+    result.nbytes = arena.size_bytes;
+    result.role = arena.state ? INGOT_ARENA_STATE : INGOT_ARENA_FRAME;
+    variant_.arenas.push_back(result);
+  }
+
+  // A state without a second buffer is written where it is read.
+  bool is_in_place(const ProgramBuffer& buffer) const {
+    if (buffer.kind != BufferKind::State) return false;
+    return std::ranges::none_of(program_.buffers, [&](const ProgramBuffer& other) {
+      return other.kind == BufferKind::NextState && other.io == buffer.io;
+    });
+  }
+
+  void add_buffer(const ProgramBuffer& buffer) {
+    artifact::Buffer result;
+    result.kind = to_format(buffer.kind);
+    result.nbytes = buffer.size_bytes;
+    if (buffer.arena != kNone) result.arena = buffer.arena;
+    result.arena_offset = buffer.arena_offset;
+    if (buffer.io != kNone) result.slot = buffer.io;
+    if (buffer.constant != kNone) result.data = data_.add(program_.constants[buffer.constant]);
+    result.first_call = buffer.first_call;
+    result.last_call = buffer.last_call;
+    const bool is_caller_kind =
+        buffer.kind == BufferKind::Input || buffer.kind == BufferKind::Output;
+    result.caller_memory = is_caller_kind && buffer.arena == kNone;
+    result.in_place = is_in_place(buffer);
+    variant_.buffers.push_back(result);
+  }
+
+  Result<void> add_programs() {
+    if (compiled_.code.entries.size() != program_.kernels.size()) {
+      return contradiction("the code does not have one entry for each kernel");
+    }
+    if (program_.kernels.empty()) return {};
+    variant_.code.push_back(artifact::borrow(compiled_.code.bytes));
+    for (std::size_t i = 0; i < program_.kernels.size(); ++i) {
+      add_program(*program_.kernels[i], compiled_.code.entries[i]);
+    }
+    return {};
+  }
+
+  void add_program(const ScheduledKernel& kernel, const CodeBlob::Entry& entry) {
+    artifact::Program result;
+    result.name = kernel.name;
+    result.entry_offset = entry.offset;
+    result.code_nbytes = entry.size_bytes;
+    result.stack_bytes = entry.stack_bytes;
+    for (const KernelParameter& parameter : kernel.parameters) {
+      artifact::Param param;
+      param.nbytes = extent_bytes(parameter);
+      param.dtype = to_format(parameter.dtype);
+      param.access = to_format(parameter.access);
+      param.align_log2 = INGOT_MIN_ALIGN_LOG2;
+      result.params.push_back(param);
+    }
+    variant_.programs.push_back(std::move(result));
+  }
+
+  static std::uint64_t extent_bytes(const KernelParameter& parameter) {
+    return static_cast<std::uint64_t>(element_count(parameter.layout, parameter.shape)) *
+           static_cast<std::uint64_t>(size_bytes(parameter.dtype));
+  }
+
+  Result<void> add_call(const ProgramCall& call) {
+    artifact::Call result;
+    result.source = static_cast<std::uint32_t>(variant_.calls.size());
+    result.kind = static_cast<IngotCallKind>(call.kind);
+    for (const std::uint32_t buffer : call.buffers) {
+      if (buffer >= program_.buffers.size()) return contradiction("a call names no buffer");
+    }
+    switch (call.kind) {
+      case CallKind::Program: INGOT_RETURN_IF_ERROR(fill_program_call(call, result)); break;
+      case CallKind::Copy:
+        result.args = {bytes_of(call.buffers[0], INGOT_ACCESS_READ),
+                       bytes_of(call.buffers[1], INGOT_ACCESS_WRITE)};
+        break;
+      case CallKind::Fill:
+        result.args = {bytes_of(call.buffers[0], INGOT_ACCESS_WRITE)};
+        result.immediate = call.fill;
+        break;
+    }
+    variant_.calls.push_back(std::move(result));
+    return {};
+  }
+
+  Result<void> fill_program_call(const ProgramCall& call, artifact::Call& result) {
+    if (call.kernel >= program_.kernels.size() ||
+        program_.kernels[call.kernel]->parameters.size() != call.buffers.size()) {
+      return contradiction(fmt::format("call '{}' does not fit its kernel", call.name));
+    }
+    result.program = call.kernel;
+    result.grid = {call.grid, 1, 1};
+    const ScheduledKernel& kernel = *program_.kernels[call.kernel];
+    for (std::size_t i = 0; i < call.buffers.size(); ++i) {
+      const KernelParameter& parameter = kernel.parameters[i];
+      artifact::Arg arg;
+      arg.view = view(call.buffers[i], parameter.dtype, extent_bytes(parameter));
+      arg.access = to_format(parameter.access);
+      result.args.push_back(arg);
+    }
+    return {};
+  }
+
+  artifact::Arg bytes_of(std::uint32_t buffer, IngotAccess access) {
+    artifact::Arg arg;
+    arg.view = view(buffer, DType::U8, program_.buffers[buffer].size_bytes);
+    arg.access = access;
+    return arg;
+  }
+
+  std::uint32_t view(std::uint32_t buffer, DType dtype, std::uint64_t nbytes) {
+    const auto next = static_cast<std::uint32_t>(variant_.views.size());
+    const auto [place, fresh] = views_.emplace(std::tuple(buffer, dtype, nbytes), next);
+    if (!fresh) return place->second;
+    artifact::View result;
+    result.buffer = buffer;
+    result.dtype = to_format(dtype);
+    result.shape = flat_shape(nbytes / static_cast<std::uint64_t>(size_bytes(dtype)));
+    variant_.views.push_back(std::move(result));
+    return next;
+  }
+
+  // One dimension, or two where one dimension may not be that long.
+  static std::vector<std::uint32_t> flat_shape(std::uint64_t elements) {
+    if (elements < INGOT_MAX_DIMENSION) return {static_cast<std::uint32_t>(elements)};
+    std::uint64_t inner = 1;
+    while (elements / inner >= INGOT_MAX_DIMENSION || elements % inner != 0) ++inner;
+    return {static_cast<std::uint32_t>(elements / inner), static_cast<std::uint32_t>(inner)};
+  }
+
+  void add_transform(const ProgramTransform& transform) {
+    artifact::Transform result;
+    result.slot = transform.io;
+    if (transform.camera >= 0) result.camera = 0;
+    result.matrix_offset = transform.offset_bytes;
+    result.width = transform.width;
+    result.height = transform.height;
+    result.kind = transform.cabin ? INGOT_TRANSFORM_CABIN : INGOT_TRANSFORM_ROAD;
+    if (transform.fill_on_failure) {
+      artifact::Transform::Fill fill;
+      fill.buffer = transform.fill_buffer;
+      fill.first_call = transform.first_call;
+      fill.last_call = transform.last_call;
+      result.fill = fill;
+    }
+    variant_.transforms.push_back(result);
+  }
+
+  const CompiledVariant& compiled_;
+  const Program& program_;
+  DataPool& data_;
+  artifact::Variant variant_;
+  std::map<std::tuple<std::uint32_t, DType, std::uint64_t>, std::uint32_t> views_;
+};
+
+// Sorts before less capable targets of its architecture.
+auto capability(const Target& target) {
+  return std::tuple(target.architecture, -target.vector_bits, -std::popcount(target.feature_bits),
+                    target.name);
+}
+
+// The most capable target is tried first; layouts of one target in the order they were named.
+void set_priorities(const Compiled& compiled, artifact::ArtifactContents& contents) {
+  std::map<decltype(capability(Target{})), std::uint32_t> ranks;
+  for (const CompiledVariant& variant : compiled.variants) ranks[capability(variant.target)] = 0;
+  std::uint32_t next = 0;
+  for (auto& [key, rank] : ranks) rank = next++;
+  for (std::size_t i = 0; i < compiled.variants.size(); ++i) {
+    contents.variants[i].priority = ranks[capability(compiled.variants[i].target)];
+  }
+}
+
+artifact::ExtraSection debug_section(const Program& program, std::uint32_t variant) {
+  const std::string text = call_costs_text(program);
+  const auto bytes = std::as_bytes(std::span(text));
+  artifact::ExtraSection section;
+  section.type = INGOT_SECTION_DEBUG;
+  section.variant = variant;
+  section.bytes = artifact::own(std::vector<std::byte>(bytes.begin(), bytes.end()));
+  return section;
+}
+
+artifact::ArtifactContents identity(const ArtifactFacts& facts) {
+  artifact::ArtifactContents contents;
+  contents.product = facts.product;
+  contents.device_family = facts.device_family;
+  contents.build_class = facts.build_class;
+  contents.security_counter = facts.security_counter;
+  contents.models = facts.models;
+  contents.manifest = facts.manifest;
+  return contents;
+}
+
+}  // namespace
+
+std::string call_costs_text(const Program& program) {
+  Json calls = Json::array();
+  for (const ProgramCall& call : program.calls) {
+    Json entry;
+    entry["name"] = call.name;
+    entry["operations"] = call.flops;
+    entry["read_bytes"] = call.bytes_read;
+    entry["written_bytes"] = call.bytes_written;
+    calls.push_back(std::move(entry));
+  }
+  return to_compact_text(Json{{"calls", std::move(calls)}});
+}
+
+Result<artifact::ArtifactContents> encode_program(const Compiled& compiled,
+                                                  const ArtifactFacts& facts) {
+  artifact::ArtifactContents contents = identity(facts);
+  contents.producer = {kVersionMajor, kVersionMinor, kVersionPatch};
+  DataPool data(contents.data);
+  std::map<std::string, std::uint32_t> interfaces;  // by camera
+  for (const CompiledVariant& compiled_variant : compiled.variants) {
+    const auto next = static_cast<std::uint32_t>(contents.interfaces.size());
+    const auto [interface, fresh] = interfaces.emplace(compiled_variant.camera, next);
+    if (fresh) {
+      INGOT_ASSIGN(artifact::Interface made, make_interface(compiled_variant, facts));
+      contents.interfaces.push_back(std::move(made));
+    }
+    INGOT_ASSIGN(artifact::Variant variant, VariantBuilder(compiled_variant, data).build());
+    variant.interface = interface->second;
+    const auto index = static_cast<std::uint32_t>(contents.variants.size());
+    contents.extra_sections.push_back(debug_section(compiled_variant.program, index));
+    contents.variants.push_back(std::move(variant));
+  }
+  set_priorities(compiled, contents);
+  return contents;
+}
+
+}  // namespace ingot::cli

@@ -1,0 +1,158 @@
+#include "cli/options.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+namespace ingot::cli {
+namespace {
+
+std::optional<int> hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return std::nullopt;
+}
+
+std::unexpected<Failure> read_failure(const std::filesystem::path& path, int error) {
+  return fail(ExitCode::Io, "io-error", fmt::format("cannot read: {}", std::strerror(error)),
+              path.string());
+}
+
+Result<std::vector<std::byte>> read_all(int fd, const std::filesystem::path& path) {
+  struct stat status = {};
+  if (fstat(fd, &status) != 0) return read_failure(path, errno);
+  if (S_ISDIR(status.st_mode)) return read_failure(path, EISDIR);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size > 0 ? status.st_size : 0));
+  std::size_t filled = 0;
+  while (true) {
+    if (filled == bytes.size()) bytes.resize(bytes.size() + 4096);  // a pipe, or it has grown
+    const ssize_t got = read(fd, bytes.data() + filled, bytes.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return read_failure(path, errno);
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+}  // namespace
+
+std::unexpected<Failure> usage_error(std::string message, std::string hint) {
+  return fail(ExitCode::Usage, "usage", std::move(message), {}, std::move(hint));
+}
+
+std::unexpected<Failure> not_supported_yet(std::string_view option) {
+  return fail(ExitCode::Unsupported, "unsupported-option",
+              fmt::format("{} is not supported by this version of ingot", option));
+}
+
+Result<NameValue> split_at_last_equals(const std::string& text, std::string_view option) {
+  const std::size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
+    return usage_error(fmt::format("{} '{}': expected NAME=VALUE", option, text));
+  }
+  return NameValue{text.substr(0, at), text.substr(at + 1)};
+}
+
+Result<std::map<std::string, std::string>> name_values(const std::vector<std::string>& texts,
+                                                       std::string_view option) {
+  std::map<std::string, std::string> values;
+  for (const std::string& text : texts) {
+    INGOT_ASSIGN(NameValue entry, split_at_last_equals(text, option));
+    if (!values.emplace(entry.name, std::move(entry.value)).second) {
+      return usage_error(fmt::format("{} names '{}' twice", option, entry.name));
+    }
+  }
+  return values;
+}
+
+Result<std::int64_t> parse_integer(std::string_view text, std::string_view option) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    return usage_error(fmt::format("{}: '{}' is not an integer", option, text));
+  }
+  return value;
+}
+
+Result<Shape> parse_shape(std::string_view text, std::string_view option) {
+  Shape shape;
+  if (text.empty() || text == "scalar") return shape;
+  while (true) {
+    const std::size_t end = text.find('x');
+    INGOT_ASSIGN(const std::int64_t extent, parse_integer(text.substr(0, end), option));
+    if (extent < 0) return usage_error(fmt::format("{}: a dimension is negative", option));
+    shape.push_back(extent);
+    if (end == std::string_view::npos) return shape;
+    text.remove_prefix(end + 1);
+  }
+}
+
+Result<ArtifactId> parse_artifact_id(std::string_view text, std::string_view option) {
+  ArtifactId id{};
+  bool valid = text.size() == 2 * id.size();
+  for (std::size_t i = 0; valid && i < id.size(); ++i) {
+    const std::optional<int> high = hex_digit(text[2 * i]);
+    const std::optional<int> low = hex_digit(text[2 * i + 1]);
+    valid = high && low;
+    if (valid) id[i] = static_cast<std::uint8_t>(*high * 16 + *low);
+  }
+  if (!valid) {
+    return usage_error(fmt::format("{}: an artifact id has 64 hexadecimal digits", option));
+  }
+  return id;
+}
+
+Result<std::vector<std::byte>> read_file(const std::filesystem::path& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return read_failure(path, errno);
+  Result<std::vector<std::byte>> bytes = read_all(fd, path);
+  close(fd);
+  return bytes;
+}
+
+Result<std::string> read_text_file(const std::filesystem::path& path) {
+  INGOT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+Result<std::uint64_t> source_date_epoch() {
+  const char* text = std::getenv("SOURCE_DATE_EPOCH");
+  if (text == nullptr || *text == '\0') return 0;
+  INGOT_ASSIGN(const std::int64_t value, parse_integer(text, "SOURCE_DATE_EPOCH"));
+  if (value < 0) return usage_error("SOURCE_DATE_EPOCH is negative");
+  return static_cast<std::uint64_t>(value);
+}
+
+Result<void> print_result(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0) {
+    return fail(ExitCode::Io, "io-error",
+                fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+  }
+  return {};
+}
+
+std::string size_text(std::uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes) / 1024;
+  const char* unit = "KiB";
+  for (const char* next : {"MiB", "GiB"}) {
+    if (value < 1024) break;
+    value /= 1024;
+    unit = next;
+  }
+  return fmt::format("{:.1f} {}", value, unit);
+}
+
+}  // namespace ingot::cli

@@ -1,0 +1,55 @@
+// Values of options as text -> numbers, names and files. Wrong ones are Usage failures that name
+// the option.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "compiler/tensor/tensor.h"
+
+namespace ingot::cli {
+
+[[nodiscard]] std::unexpected<Failure> usage_error(std::string message, std::string hint = {});
+// For what docs/cli.md names and this version does not do yet.
+[[nodiscard]] std::unexpected<Failure> not_supported_yet(std::string_view option);
+
+struct NameValue {
+  std::string name;
+  std::string value;
+};
+// "a=b=c" is a=b and c: names of tensors may hold an equals sign, values do not.
+[[nodiscard]] Result<NameValue> split_at_last_equals(const std::string& text,
+                                                     std::string_view option);
+// Several of them by name; a name that comes twice is refused.
+[[nodiscard]] Result<std::map<std::string, std::string>> name_values(
+    const std::vector<std::string>& texts, std::string_view option);
+
+// "1x3x224x224"; "scalar" or nothing is rank 0.
+[[nodiscard]] Result<Shape> parse_shape(std::string_view text, std::string_view option);
+[[nodiscard]] Result<std::int64_t> parse_integer(std::string_view text, std::string_view option);
+
+using ArtifactId = std::array<std::uint8_t, 32>;
+// 64 hexadecimal digits of either case.
+[[nodiscard]] Result<ArtifactId> parse_artifact_id(std::string_view text, std::string_view option);
+
+[[nodiscard]] Result<std::vector<std::byte>> read_file(const std::filesystem::path& path);
+[[nodiscard]] Result<std::string> read_text_file(const std::filesystem::path& path);
+
+// SOURCE_DATE_EPOCH, 0 if it is not set; Usage if it is no number.
+[[nodiscard]] Result<std::uint64_t> source_date_epoch();
+
+// Everything of a result at once, so that a closed pipe or a full disk is noticed.
+[[nodiscard]] Result<void> print_result(std::string_view text);
+
+// "1.5 MiB", "312 B".
+[[nodiscard]] std::string size_text(std::uint64_t bytes);
+
+}  // namespace ingot::cli
