@@ -6,6 +6,7 @@
 #include <span>
 
 #include "artifact/errors.h"
+#include "artifact/policy.h"
 
 namespace ingot::artifact {
 
@@ -25,15 +26,6 @@ Json optional_index(std::uint32_t index) {
 }
 
 std::string hex(std::span<const std::uint8_t> bytes) { return to_hex(bytes); }
-
-std::string_view build_class_name(std::uint32_t build_class) {
-  switch (build_class) {
-    case INGOT_BUILD_CLASS_DEVELOPMENT: return "development";
-    case INGOT_BUILD_CLASS_CANDIDATE: return "candidate";
-    case INGOT_BUILD_CLASS_RELEASE: return "release";
-    default: return "?";
-  }
-}
 
 std::string_view direction_name(std::uint32_t direction) {
   switch (direction) {
