@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -124,14 +123,6 @@ Result<std::vector<std::byte>> read_file(const std::filesystem::path& path) {
 Result<std::string> read_text_file(const std::filesystem::path& path) {
   INGOT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
-
-Result<std::uint64_t> source_date_epoch() {
-  const char* text = std::getenv("SOURCE_DATE_EPOCH");
-  if (text == nullptr || *text == '\0') return 0;
-  INGOT_ASSIGN(const std::int64_t value, parse_integer(text, "SOURCE_DATE_EPOCH"));
-  if (value < 0) return usage_error("SOURCE_DATE_EPOCH is negative");
-  return static_cast<std::uint64_t>(value);
 }
 
 Result<void> print_result(std::string_view text) {

@@ -43,9 +43,6 @@ using ArtifactId = std::array<std::uint8_t, 32>;
 [[nodiscard]] Result<std::vector<std::byte>> read_file(const std::filesystem::path& path);
 [[nodiscard]] Result<std::string> read_text_file(const std::filesystem::path& path);
 
-// SOURCE_DATE_EPOCH, 0 if it is not set; Usage if it is no number.
-[[nodiscard]] Result<std::uint64_t> source_date_epoch();
-
 // Everything of a result at once, so that a closed pipe or a full disk is noticed.
 [[nodiscard]] Result<void> print_result(std::string_view text);
 

@@ -1,0 +1,73 @@
+// ingot inspect A.ingot
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "artifact/decode.h"
+#include "cli/commands.h"
+#include "cli/describe_artifact.h"
+#include "cli/json.h"
+#include "cli/loader_policy.h"
+#include "cli/options.h"
+#include "loader/ingot_loader.h"
+
+namespace ingot::cli {
+namespace {
+
+struct InspectOptions {
+  std::string artifact;
+  std::string html;
+  bool json = false;
+  bool id = false;
+  DescribeOptions describe;
+};
+
+// An unsigned artifact may be looked at, a malformed one not: its tables mean nothing.
+Result<void> check_structure(const std::vector<std::byte>& bytes, const std::string& file) {
+  LoaderPolicy policy{artifact::Policy{}};
+  policy.get().allow_unsigned = 1;
+  ingot_load_options load{};
+  load.flags = INGOT_LOAD_STOP_AT_VERIFIED;
+  ingot_artifact* opened = nullptr;
+  ingot_error error{};
+  ingot_status status =
+      ingot_open_memory(bytes.data(), bytes.size(), &policy.get(), &load, &opened, &error);
+  if (status == INGOT_STATUS_OK) status = ingot_verify_all_variants(opened, &error);
+  ingot_close(opened);
+  if (status != INGOT_STATUS_OK) return loader_failure(error, file);
+  return {};
+}
+
+Result<std::string> inspect(const InspectOptions& options) {
+  INGOT_ASSIGN(const std::vector<std::byte> bytes, read_file(options.artifact));
+  INGOT_RETURN_IF_ERROR(check_structure(bytes, options.artifact));
+  INGOT_ASSIGN(const artifact::Decoded decoded, artifact::decode(bytes));
+  if (options.id) return artifact::to_hex(decoded.id) + "\n";
+  const Json description = describe_artifact(decoded, options.describe);
+  return options.json ? to_text(description) : description_text(description);
+}
+
+Result<ExitCode> run_inspect(const InspectOptions& options, std::vector<Diagnostic>&) {
+  if (!options.html.empty()) return not_supported_yet("--html");
+  INGOT_ASSIGN(const std::string text, inspect(options));
+  INGOT_RETURN_IF_ERROR(print_result(text));
+  return ExitCode::Done;
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& app, Invocation& invocation) {
+  CLI::App& command = add_command(app, "inspect", "Print what an artifact holds",
+                                  "ingot inspect model.ingot --calls");
+  auto options = std::make_shared<InspectOptions>();
+  command.add_option("ARTIFACT", options->artifact, "Artifact to look at")->required();
+  CLI::Option* json = command.add_flag("--json", options->json, "Print JSON");
+  command.add_flag("--id", options->id, "Print only the artifact id, for a deploy list")
+      ->excludes(json);
+  command.add_flag("--calls", options->describe.calls, "Also print the call list");
+  command.add_flag("--buffers", options->describe.buffers, "Also print the planned buffers");
+  command.add_option("--html", options->html, "Not supported yet");
+  set_action(command, invocation, options, run_inspect);
+}
+
+}  // namespace ingot::cli

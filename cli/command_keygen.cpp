@@ -1,0 +1,38 @@
+// ingot keygen NAME
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "artifact/digest.h"
+#include "artifact/keys.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+
+namespace ingot::cli {
+namespace {
+
+struct KeygenOptions {
+  std::string name;
+};
+
+Result<ExitCode> run_keygen(const KeygenOptions& options, std::vector<Diagnostic>&) {
+  INGOT_ASSIGN(const artifact::PrivateKey key, artifact::keygen(options.name));
+  INGOT_RETURN_IF_ERROR(print_result(
+      fmt::format("private key  {0}.key (keep it secret)\npublic key   {0}.pub\nkey id       {1}\n",
+                  options.name, artifact::to_hex(artifact::key_id(key.public_key)))));
+  return ExitCode::Done;
+}
+
+}  // namespace
+
+void add_keygen_command(CLI::App& app, Invocation& invocation) {
+  CLI::App& command = add_command(app, "keygen", "Make a key pair for signing artifacts",
+                                  "ingot keygen team    (writes team.key and team.pub)");
+  auto options = std::make_shared<KeygenOptions>();
+  command.add_option("NAME", options->name, "Files to write: NAME.key and NAME.pub")->required();
+  set_action(command, invocation, options, run_keygen);
+}
+
+}  // namespace ingot::cli

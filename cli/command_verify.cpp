@@ -1,0 +1,286 @@
+// ingot verify A.ingot: three verdicts that are never mixed.
+//
+//   intact and signed   every byte as sealed, enough trusted signatures, all tables of all variants
+//                       well formed, manifest agrees with them
+//   compatible          product, counters, processor ... of this device, or of --device
+//   reference vectors   computed here and within tolerance (--self-test)
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "artifact/decode.h"
+#include "artifact/policy.h"
+#include "artifact/verify_signature.h"
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/loader_policy.h"
+#include "cli/options.h"
+#include "compiler/target/target.h"
+#include "loader/ingot_loader.h"
+
+namespace ingot::cli {
+namespace {
+
+struct VerifyOptions {
+  std::string artifact;
+  std::vector<std::string> public_keys;
+  std::string id;
+  std::string ids;
+  std::string policy;
+  std::string detached;
+  std::string product;
+  std::string device;
+  std::uint64_t min_security_counter = 0;
+  bool self_test = false;
+  bool json = false;
+};
+
+// One of the three. Not established: an earlier one failed, or nobody asked.
+struct Verdict {
+  std::optional<Failure> failure;
+  bool established = true;
+  std::string text;
+};
+
+struct Verdicts {
+  ArtifactId id{};
+  Verdict origin, compatible, numbers;
+  std::optional<Verdict> listed;  // with --id or --ids
+};
+
+Result<artifact::Policy> read_policy(const VerifyOptions& options) {
+  artifact::Policy policy;
+  if (!options.policy.empty()) {
+    INGOT_ASSIGN(const std::string text, read_text_file(options.policy));
+    INGOT_ASSIGN(policy, artifact::parse_policy(text, options.policy));
+  }
+  INGOT_ASSIGN(const std::vector<artifact::PublicKey> keys, read_public_keys(options.public_keys));
+  for (artifact::TrustedKey& key : artifact::policy_of_keys(keys).keys) {
+    if (std::ranges::find(policy.keys, key.key, &artifact::TrustedKey::key) == policy.keys.end()) {
+      policy.keys.push_back(std::move(key));
+    }
+  }
+  if (!options.product.empty()) policy.product = options.product;
+  policy.lowest_counter = std::max(policy.lowest_counter, options.min_security_counter);
+  return policy;
+}
+
+Result<std::optional<ingot_host>> read_device(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  INGOT_ASSIGN(const std::string text, read_text_file(path));
+  INGOT_ASSIGN(const Target target, parse_device(text, path));
+  return host_of_target(target);
+}
+
+// A line of a deploy list: an id, then whatever helps people. Empty lines and # are skipped.
+Result<void> read_list_line(const std::string& line, int number, const std::string& path,
+                            std::vector<ArtifactId>& ids) {
+  std::istringstream words(line);
+  std::string word;
+  if (!(words >> word) || word.front() == '#') return {};
+  const Result<ArtifactId> id = parse_artifact_id(word, "--ids");
+  if (!id) {
+    return fail(ExitCode::Malformed, "bad-deploy-list",
+                fmt::format("line {} does not start with an artifact id", number), path);
+  }
+  ids.push_back(*id);
+  return {};
+}
+
+// Nothing if no list was asked for.
+Result<std::optional<std::vector<ArtifactId>>> read_ids(const VerifyOptions& options) {
+  std::vector<ArtifactId> ids;
+  if (!options.id.empty()) {
+    INGOT_ASSIGN(const ArtifactId id, parse_artifact_id(options.id, "--id"));
+    ids.push_back(id);
+  } else if (!options.ids.empty()) {
+    INGOT_ASSIGN(const std::string text, read_text_file(options.ids));
+    std::istringstream lines(text);
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      INGOT_RETURN_IF_ERROR(read_list_line(line, ++number, options.ids, ids));
+    }
+  } else {
+    return std::nullopt;
+  }
+  return ids;
+}
+
+Verdict verdict_of(const ingot_error& error, bool established, const std::string& file) {
+  Verdict verdict;
+  verdict.established = established;
+  if (established && error.number != INGOT_STATUS_OK) verdict.failure = to_failure(error, file);
+  return verdict;
+}
+
+Verdict failed(Failure failure, const std::string& file) {
+  for (Diagnostic& diagnostic : failure.diagnostics) diagnostic.file = file;
+  return {std::move(failure), true, {}};
+}
+
+// What the loader does not check: the manifest, and that the tool's own reading of the signatures
+// agrees with the loader's.
+Verdict confirm_origin(const std::vector<std::byte>& bytes, const std::vector<std::byte>& detached,
+                       const artifact::Policy& policy, const std::string& file) {
+  const Result<artifact::Decoded> decoded = artifact::decode(bytes);
+  if (!decoded) return failed(decoded.error(), file);
+  std::optional<artifact::Detached> extra;
+  if (!detached.empty()) {
+    Result<artifact::Detached> read = artifact::decode_detached(detached);
+    if (!read) return failed(read.error(), file);
+    extra = std::move(*read);
+  }
+  const Result<std::vector<artifact::CountedSignature>> counted =
+      artifact::verify_signatures(*decoded, extra ? &*extra : nullptr, policy);
+  if (!counted) return failed(counted.error(), file);
+  std::set<std::size_t> keys;
+  for (const artifact::CountedSignature& signature : *counted) keys.insert(signature.key);
+  Verdict verdict;
+  verdict.text = fmt::format("signed by {} trusted key{}", keys.size(), keys.size() == 1 ? "" : "s");
+  return verdict;
+}
+
+ingot_verdicts ask_loader(const std::vector<std::byte>& bytes, LoaderPolicy& policy,
+                          const std::optional<ingot_host>& host, bool self_test) {
+  ingot_load_options load{};
+  load.host = host ? &*host : nullptr;
+  ingot_verdicts verdicts{};
+  ingot_verify_memory(bytes.data(), bytes.size(), &policy.get(), &load, self_test ? 1 : 0,
+                      &verdicts);
+  return verdicts;
+}
+
+Verdict listed_verdict(const ArtifactId& id, const std::vector<ArtifactId>& ids,
+                       const std::string& file) {
+  if (std::ranges::find(ids, id) != ids.end()) return {};
+  return failed(fail(ExitCode::NotTrusted, "not-on-the-list",
+                     "the artifact's id is not the one that the deploy list names")
+                    .error(),
+                file);
+}
+
+Result<Verdicts> find_verdicts(const VerifyOptions& options) {
+  INGOT_ASSIGN(const artifact::Policy policy, read_policy(options));
+  INGOT_ASSIGN(const std::optional<ingot_host> device, read_device(options.device));
+  INGOT_ASSIGN(const std::optional<std::vector<ArtifactId>> ids, read_ids(options));
+  std::vector<std::byte> detached;
+  if (!options.detached.empty()) { INGOT_ASSIGN(detached, read_file(options.detached)); }
+  INGOT_ASSIGN(const std::vector<std::byte> bytes, read_file(options.artifact));
+  LoaderPolicy loader_policy(policy);
+  if (!options.detached.empty()) loader_policy.set_detached(detached);
+
+  // A described device cannot execute anything here, so the numbers are asked of this machine.
+  const bool here = !device.has_value();
+  const ingot_verdicts said = ask_loader(bytes, loader_policy, device, options.self_test && here);
+  const ingot_verdicts ran = options.self_test && !here
+                                 ? ask_loader(bytes, loader_policy, std::nullopt, true)
+                                 : said;
+  Verdicts verdicts;
+  std::ranges::copy(said.id, verdicts.id.begin());
+  verdicts.origin = verdict_of(said.origin, true, options.artifact);
+  if (!verdicts.origin.failure) {
+    verdicts.origin = confirm_origin(bytes, detached, policy, options.artifact);
+  }
+  const bool trusted = !verdicts.origin.failure;
+  verdicts.compatible =
+      verdict_of(said.compatible, trusted && said.compatible_known != 0, options.artifact);
+  verdicts.numbers = verdict_of(
+      ran.numbers, trusted && options.self_test && ran.numbers_known != 0, options.artifact);
+  if (!options.self_test) verdicts.numbers.text = "not asked for, see --self-test";
+  if (ids) verdicts.listed = listed_verdict(verdicts.id, *ids, options.artifact);
+  return verdicts;
+}
+
+std::string verdict_line(const char* question, const Verdict& verdict) {
+  std::string answer = verdict.failure ? "no" : "yes";
+  std::string reason = verdict.text;
+  if (!verdict.established) {
+    answer = "not established";
+    if (reason.empty()) reason = "an earlier verdict failed";
+  }
+  if (verdict.failure) reason = verdict.failure->diagnostics.front().message;
+  return fmt::format("{:<18} {}{}\n", question, answer, reason.empty() ? "" : " (" + reason + ")");
+}
+
+Json verdict_json(const Verdict& verdict) {
+  Json json;
+  json["established"] = verdict.established;
+  json["passed"] = verdict.established && !verdict.failure;
+  json["code"] = verdict.failure ? verdict.failure->diagnostics.front().code : "";
+  json["message"] = verdict.failure ? verdict.failure->diagnostics.front().message : verdict.text;
+  return json;
+}
+
+std::string verdicts_text(const Verdicts& verdicts) {
+  std::string text = verdict_line("intact and signed", verdicts.origin) +
+                     verdict_line("compatible", verdicts.compatible) +
+                     verdict_line("reference vectors", verdicts.numbers);
+  if (verdicts.listed) text += verdict_line("on the list", *verdicts.listed);
+  return text;
+}
+
+std::string verdicts_json(const Verdicts& verdicts) {
+  Json json;
+  json["id"] = artifact::to_hex(verdicts.id);
+  json["intact_and_signed"] = verdict_json(verdicts.origin);
+  json["compatible"] = verdict_json(verdicts.compatible);
+  json["reference_vectors"] = verdict_json(verdicts.numbers);
+  if (verdicts.listed) json["on_the_list"] = verdict_json(*verdicts.listed);
+  return to_text(json);
+}
+
+// All failures, with the exit code of the first.
+Result<ExitCode> conclusion(const Verdicts& verdicts) {
+  Failure all;
+  std::vector<const Verdict*> order = {&verdicts.origin};
+  if (verdicts.listed) order.push_back(&*verdicts.listed);
+  order.insert(order.end(), {&verdicts.compatible, &verdicts.numbers});
+  for (const Verdict* verdict : order) {
+    if (!verdict->failure) continue;
+    if (all.diagnostics.empty()) all.exit = verdict->failure->exit;
+    all.diagnostics.insert(all.diagnostics.end(), verdict->failure->diagnostics.begin(),
+                           verdict->failure->diagnostics.end());
+  }
+  if (all.diagnostics.empty()) return ExitCode::Done;
+  return std::unexpected(std::move(all));
+}
+
+Result<ExitCode> run_verify(const VerifyOptions& options, std::vector<Diagnostic>&) {
+  INGOT_ASSIGN(const Verdicts verdicts, find_verdicts(options));
+  INGOT_RETURN_IF_ERROR(
+      print_result(options.json ? verdicts_json(verdicts) : verdicts_text(verdicts)));
+  return conclusion(verdicts);
+}
+
+}  // namespace
+
+void add_verify_command(CLI::App& app, Invocation& invocation) {
+  CLI::App& command = add_command(
+      app, "verify", "Is an artifact genuine, does it fit, does it compute the right numbers?",
+      "ingot verify model.ingot --pub team.pub --product road-vision --self-test");
+  auto options = std::make_shared<VerifyOptions>();
+  command.add_option("ARTIFACT", options->artifact, "Artifact to verify")->required();
+  add_repeatable(command, "--pub", options->public_keys, "Trusted public key (PEM); repeatable");
+  CLI::Option* id = command.add_option("--id", options->id, "The artifact must have this id");
+  command.add_option("--ids", options->ids, "Deploy list: the id must start one of its lines")
+      ->excludes(id);
+  command.add_option("--policy", options->policy, "Policy file: keys, thresholds, purposes, limits");
+  command.add_option("--detached", options->detached, "Detached signatures, besides those inside");
+  command.add_option("--product", options->product, "Product that the artifact must be for");
+  command.add_option("--device", options->device,
+                     "Device description to judge compatibility for, instead of this machine");
+  command.add_option("--min-security-counter", options->min_security_counter,
+                     "Lowest acceptable security counter");
+  command.add_flag("--self-test", options->self_test, "Run the reference vectors here");
+  command.add_flag("--json", options->json, "Print the verdicts as JSON");
+  set_action(command, invocation, options, run_verify);
+}
+
+}  // namespace ingot::cli

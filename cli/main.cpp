@@ -1,0 +1,131 @@
+// ingot: picks a subcommand, runs it, prints what went wrong, returns the exit code.
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/atomic_file.h"
+#include "cli/commands.h"
+#include "cli/diagnostics.h"
+#include "cli/version.h"
+
+namespace ingot::cli {
+namespace {
+
+void add_commands(CLI::App& app, Invocation& invocation) {
+  add_compile_command(app, invocation);
+  add_check_model_command(app, invocation);
+  add_keygen_command(app, invocation);
+  add_sign_command(app, invocation);
+  add_verify_command(app, invocation);
+  add_inspect_command(app, invocation);
+  add_run_command(app, invocation);
+  add_bench_command(app, invocation);
+  add_check_command(app, invocation);
+  add_pass_command(app, invocation);
+  add_targets_command(app, invocation);
+  add_cameras_command(app, invocation);
+  add_ops_command(app, invocation);
+}
+
+// Help goes to standard output; everything else that parsing reports is a usage error.
+ExitCode report_parse_end(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+    app.exit(error);
+    return ExitCode::Done;
+  }
+  const std::string name = app.get_subcommands().empty()
+                               ? std::string("ingot")
+                               : "ingot " + app.get_subcommands().front()->get_name();
+  Diagnostic diagnostic;
+  diagnostic.code = "usage";
+  diagnostic.file = name;
+  diagnostic.message = error.what();
+  diagnostic.hint = fmt::format("see {} --help", name);
+  print_diagnostics(std::vector{diagnostic}, false);
+  return ExitCode::Usage;
+}
+
+std::string dump_text(const std::vector<Diagnostic>& diagnostics,
+                      const std::vector<std::string>& arguments) {
+  std::string text = fmt::format("ingot {}\ncommand:", kVersion);
+  for (const std::string& argument : arguments) text += " '" + argument + "'";
+  text += "\n";
+  for (const Diagnostic& diagnostic : diagnostics) text += to_line(diagnostic) + "\n";
+  return text;
+}
+
+// Leaves what a report needs in the folder for temporary files.
+void leave_dump(const std::vector<Diagnostic>& diagnostics,
+                const std::vector<std::string>& arguments) {
+  const char* folder = std::getenv("TMPDIR");
+  std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/ingot-dump-XXXXXX";
+  const int fd = mkstemp(path.data());
+  const std::string text = dump_text(diagnostics, arguments);
+  const bool written = fd >= 0 && write(fd, text.data(), text.size()) >= 0;
+  if (fd >= 0) close(fd);
+  fmt::print(stderr, "ingot: this is a defect in ingot itself; please report it{}{}\n",
+             written ? " with the file " : "", written ? path : "");
+}
+
+ExitCode finish(const Result<ExitCode>& result, std::vector<Diagnostic> diagnostics, bool json,
+                const std::vector<std::string>& arguments) {
+  if (!result) {
+    diagnostics.insert(diagnostics.end(), result.error().diagnostics.begin(),
+                       result.error().diagnostics.end());
+  }
+  print_diagnostics(diagnostics, json);
+  if (result) return *result;
+  if (result.error().exit == ExitCode::Internal) leave_dump(diagnostics, arguments);
+  return result.error().exit;
+}
+
+Result<ExitCode> run_guarded(const Invocation& invocation, std::vector<Diagnostic>& warnings) {
+  try {
+    return invocation.run(warnings);
+  } catch (const std::bad_alloc&) {
+    return fail(ExitCode::Io, "out-of-memory", "not enough memory");
+  } catch (const std::exception& error) {
+    return fail(ExitCode::Internal, "internal-error",
+                fmt::format("unexpected exception: {}", error.what()));
+  }
+}
+
+ExitCode run_tool(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv, argv + argc);
+  CLI::App app("Compiles neural networks ahead of time into signed artifacts, and runs them.",
+               "ingot");
+  app.set_version_flag("--version", std::string("ingot ") + kVersion);
+  app.require_subcommand(1);
+  app.footer("Example:\n  ingot compile model.onnx -o model.ingot --sign team.key\n"
+             "'ingot COMMAND --help' explains a command.");
+  Invocation invocation;
+  add_commands(app, invocation);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return report_parse_end(app, error);
+  }
+  std::vector<Diagnostic> warnings;
+  const Result<ExitCode> result = run_guarded(invocation, warnings);
+  return finish(result, std::move(warnings), invocation.json, arguments);
+}
+
+}  // namespace
+}  // namespace ingot::cli
+
+int main(int argc, char** argv) {
+  ingot::cli::clean_up_on_signals();
+  try {
+    return static_cast<int>(ingot::cli::run_tool(argc, argv));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "ingot: error: defect in ingot, please report it: %s\n", error.what());
+    return static_cast<int>(ingot::ExitCode::Internal);
+  }
+}
