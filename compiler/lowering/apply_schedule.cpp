@@ -1,0 +1,473 @@
+// Ranged form -> scheduled form, following a schedule step by step.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "compiler/graph/graph.h"
+#include "compiler/kernel/index_arithmetic.h"
+#include "compiler/lowering/schedule.h"
+
+namespace ingot {
+namespace {
+
+Statement loop(std::uint32_t variable, Block body) {
+  return Statement{ForStatement{variable, std::move(body)}};
+}
+
+void append(Block& to, Block from) {
+  for (Statement& statement : from) to.push_back(std::move(statement));
+}
+
+ScalarOp scalar_op(Combine combine) {
+  switch (combine) {
+    case Combine::Sum: return ScalarOp::Add;
+    case Combine::Product: return ScalarOp::Mul;
+    case Combine::Max: return ScalarOp::Max;
+    case Combine::Min: return ScalarOp::Min;
+  }
+  check_failed(__FILE__, __LINE__, "combine", "unknown reduction");
+}
+
+ReduceOp reduce_op(Combine combine) {
+  switch (combine) {
+    case Combine::Sum: return ReduceOp::Sum;
+    case Combine::Product: return ReduceOp::Product;
+    case Combine::Max: return ReduceOp::Max;
+    case Combine::Min: return ReduceOp::Min;
+  }
+  check_failed(__FILE__, __LINE__, "combine", "unknown reduction");
+}
+
+class Applier {
+ public:
+  Applier(const RangedKernel& kernel, const Schedule& schedule, const Target& target)
+      : source_(kernel), schedule_(schedule), target_(target) {
+    out_.name = kernel.name;
+    out_.parameters = kernel.parameters;
+    for (const Schedule::Packing& packing : schedule.packings) {
+      out_.parameters[packing.parameter].layout = packing.layout;
+    }
+    out_.steps = to_steps(schedule, kernel);
+  }
+
+  ScheduledKernel run() {
+    coordinate_.assign(source_.ranges.size(), pool().index(0));
+    open_outer_loops();
+    Block body = tile_bodies();
+    for (auto variable = serial_.rbegin(); variable != serial_.rend(); ++variable) {
+      Block outer;
+      outer.push_back(loop(*variable, std::move(body)));
+      body = std::move(outer);
+    }
+    if (parallel_) {
+      Block outer;
+      outer.push_back(loop(*parallel_, std::move(body)));
+      body = std::move(outer);
+    }
+    out_.body = std::move(body);
+    return std::move(out_);
+  }
+
+ private:
+  ExprPool& pool() { return out_.pool; }
+  std::int64_t extent(std::uint32_t range) const { return source_.ranges[range].extent; }
+
+  std::uint32_t add_variable(std::string name, std::int64_t count, LoopKind kind) {
+    out_.variables.push_back(Variable{std::move(name), count, kind});
+    return static_cast<std::uint32_t>(out_.variables.size() - 1);
+  }
+
+  ExprId simplify(ExprId expr) { return simplifier_.simplify(expr); }
+
+  void set_coordinate(std::uint32_t range, ExprId coordinate) {
+    coordinate_[range] = coordinate;
+    translated_.clear();
+  }
+
+  // --- outer loops
+
+  std::int64_t step_of(std::uint32_t range) const {
+    if (schedule_.vector && schedule_.vector->range == range) {
+      return static_cast<std::int64_t>(schedule_.vector->lanes) * schedule_.vector->vectors;
+    }
+    for (const TileStep& tile : schedule_.tiles) {
+      if (tile.range == range) return tile.size;
+    }
+    return 1;
+  }
+
+  std::int64_t turns(std::uint32_t range) const {
+    return (extent(range) + step_of(range) - 1) / step_of(range);
+  }
+
+  // block_[range]: which tile; base_[range]: its first element.
+  void open_outer_loops() {
+    block_.assign(source_.ranges.size(), pool().index(0));
+    base_.assign(source_.ranges.size(), pool().index(0));
+    std::int64_t product = 1;
+    for (std::size_t i = 0; i < schedule_.parallel; ++i) product *= turns(schedule_.outer[i]);
+    if (schedule_.parallel > 0) {
+      parallel_ = add_variable("p", product, LoopKind::Parallel);
+      std::int64_t inner = product;
+      for (std::size_t i = 0; i < schedule_.parallel; ++i) {
+        const std::uint32_t range = schedule_.outer[i];
+        inner /= turns(range);
+        block_[range] = simplify(
+            pool().floor_mod(pool().floor_div(pool().variable(*parallel_), inner), turns(range)));
+      }
+    }
+    for (std::size_t i = schedule_.parallel; i < schedule_.outer.size(); ++i) {
+      const std::uint32_t range = schedule_.outer[i];
+      serial_.push_back(add_variable(source_.ranges[range].name, turns(range), LoopKind::Serial));
+      block_[range] = pool().variable(serial_.back());
+    }
+    for (std::uint32_t range : schedule_.outer) base_[range] = base(range);
+    for (std::uint32_t range = 0; range < source_.ranges.size(); ++range) {
+      if (!source_.ranges[range].is_reduce) coordinate_[range] = base_[range];
+    }
+  }
+
+  ExprId base(std::uint32_t range) {
+    const std::int64_t step = step_of(range);
+    const ExprId start = pool().mul(block_[range], step);
+    const bool is_vector = schedule_.vector && schedule_.vector->range == range;
+    const bool overlaps =
+        is_vector ? schedule_.vector->tail == Tail::Overlap : extent(range) % step != 0;
+    return overlaps ? pool().min(start, extent(range) - step) : start;
+  }
+
+  // --- one tile
+
+  // Full tiles and, where the vectors do not fill the last one, a smaller body for it.
+  Block tile_bodies() {
+    if (!schedule_.vector) return tile_body(1);
+    const VectorStep& vector = *schedule_.vector;
+    const std::int64_t in_all = (extent(vector.range) + vector.lanes - 1) / vector.lanes;
+    const std::int64_t full = in_all / vector.vectors;
+    const std::int64_t rest = in_all % vector.vectors;
+    if (vector.tail == Tail::Overlap || rest == 0) return tile_body(vector.vectors);
+    if (full == 0) return tile_body(static_cast<int>(rest));
+    const ExprId block = block_[vector.range];
+    const std::array<ExprId, 2> is_full{block, pool().index(full)};
+    const std::array<ExprId, 2> is_rest{pool().index(full), block};
+    Block body;
+    const ExprId first = pool().scalar(ScalarOp::Lt, is_full);
+    body.push_back(Statement{IfStatement{first, tile_body(vector.vectors)}});
+    const ExprId last = pool().scalar(ScalarOp::Le, is_rest);
+    body.push_back(Statement{IfStatement{last, tile_body(static_cast<int>(rest))}});
+    return body;
+  }
+
+  Block tile_body(int vectors) {
+    open_tile(vectors);
+    Block body;
+    for (std::uint32_t i = 0; i < source_.pool.size(); ++i) {
+      const ExprId id{i};
+      if (source_.pool[id].kind == ExprKind::Reduce && reaches(id)) append(body, reduce_block(id));
+    }
+    append(body, in_tile(Block{store_statement()}));
+    return body;
+  }
+
+  bool reaches(ExprId reduce) {
+    if (reachable_.empty()) {
+      reachable_.assign(source_.pool.size(), false);
+      reachable_[source_.stores[0].value.index] = true;
+      for (std::uint32_t i = source_.stores[0].value.index + 1; i-- > 0;) {
+        if (!reachable_[i]) continue;
+        for (ExprId operand : source_.pool[ExprId{i}].operands) reachable_[operand.index] = true;
+      }
+    }
+    return reachable_[reduce.index];
+  }
+
+  // Declares the unrolled and vector variables of a tile and sets the coordinates they move.
+  void open_tile(int vectors) {
+    tile_variables_.clear();
+    element_ = pool().index(0);
+    elements_ = 1;
+    lane_ = pool().index(0);
+    lanes_ = 1;
+    reduced_.clear();
+    for (const TileStep& tile : schedule_.tiles) {
+      const std::uint32_t variable = add_variable(
+          fmt::format("{}t", source_.ranges[tile.range].name), tile.size, LoopKind::Unroll);
+      tile_variables_.push_back(variable);
+      count_element(variable, tile.size);
+      set_coordinate(tile.range, pool().add(base_[tile.range], pool().variable(variable)));
+    }
+    if (!schedule_.vector) return;
+    const VectorStep& vector = *schedule_.vector;
+    ExprId coordinate = base_[vector.range];
+    if (vectors > 1) {
+      const std::uint32_t variable = add_variable("j", vectors, LoopKind::Unroll);
+      tile_variables_.push_back(variable);
+      count_element(variable, vectors);
+      coordinate = pool().add(coordinate, pool().mul(pool().variable(variable), vector.lanes));
+    }
+    const std::uint32_t variable = add_variable("v", vector.lanes, LoopKind::Vector);
+    tile_variables_.push_back(variable);
+    lane_ = pool().variable(variable);
+    lanes_ = vector.lanes;
+    set_coordinate(vector.range, pool().add(coordinate, lane_));
+  }
+
+  void count_element(std::uint32_t variable, std::int64_t count) {
+    element_ = pool().add(pool().mul(element_, count), pool().variable(variable));
+    elements_ *= count;
+  }
+
+  Block in_tile(Block body) {
+    for (auto variable = tile_variables_.rbegin(); variable != tile_variables_.rend(); ++variable) {
+      Block outer;
+      outer.push_back(loop(*variable, std::move(body)));
+      body = std::move(outer);
+    }
+    return body;
+  }
+
+  Statement store_statement() {
+    const RangedStore& store = source_.stores[0];
+    StoreStatement statement;
+    statement.parameter = store.parameter;
+    statement.address = address(store.parameter, store.coordinates);
+    statement.value = translate(store.value);
+    return Statement{statement};
+  }
+
+  // --- reduces
+
+  std::uint32_t add_registers(const Expr& reduce, std::int64_t elements, std::int64_t lanes) {
+    RegisterArray array;
+    array.name = fmt::format("acc{}", out_.registers.size());
+    array.dtype = reduce.dtype;
+    array.elements = elements;
+    array.lanes = lanes;
+    out_.registers.push_back(array);
+    return static_cast<std::uint32_t>(out_.registers.size() - 1);
+  }
+
+  static Statement set(std::uint32_t array, ExprId element, ExprId lane, ExprId value) {
+    return Statement{SetRegisterStatement{array, element, lane, value}};
+  }
+
+  ExprId start_value(const Expr& reduce) {
+    return pool().constant(identity(reduce_op(reduce.reduce), reduce.dtype));
+  }
+
+  Block reduce_block(ExprId id) {
+    const Expr& reduce = source_.pool[id];
+    if (schedule_.vector_reduce) return vector_reduce_block(id);
+    const std::uint32_t array = add_registers(reduce, elements_, lanes_);
+    Block body = in_tile(Block{set(array, element_, lane_, start_value(reduce))});
+    append(body, reduce_loops(reduce, 0, [&] {
+             return in_tile(Block{accumulate(reduce, array, element_, lane_)});
+           }));
+    reduced_[id] = pool().read_register(array, reduce.dtype, element_, lane_);
+    translated_.clear();
+    return body;
+  }
+
+  Statement accumulate(const Expr& reduce, std::uint32_t array, ExprId element, ExprId lane) {
+    const ExprId sum = pool().read_register(array, reduce.dtype, element, lane);
+    const ExprId value = translate(reduce.operands[0]);
+    return set(array, element, lane, combine(reduce, sum, value));
+  }
+
+  ExprId combine(const Expr& reduce, ExprId sum, ExprId value) {
+    const Expr body = pool()[value];
+    const bool fuse = reduce.reduce == Combine::Sum && target_.has_fma && !reduce.strict &&
+                      body.kind == ExprKind::Scalar && body.op == ScalarOp::Mul && !body.strict &&
+                      (reduce.dtype == DType::F32 || reduce.dtype == DType::F64);
+    if (fuse) {
+      const std::array<ExprId, 3> operands{body.operands[0], body.operands[1], sum};
+      return pool().scalar(ScalarOp::Fma, operands);
+    }
+    const std::array<ExprId, 2> operands{sum, value};
+    return pool().scalar(scalar_op(reduce.reduce), operands, reduce.strict);
+  }
+
+  bool runs_over(const Expr& reduce, std::uint32_t range) const {
+    return std::ranges::find(reduce.ranges, range) != reduce.ranges.end();
+  }
+
+  // The nest of the reduce's loops from step `depth` on; `body` makes the innermost block with the
+  // coordinates set.
+  template <typename Body>
+  Block reduce_loops(const Expr& reduce, std::size_t depth, const Body& body) {
+    if (depth == schedule_.reduces.size()) return body();
+    const ReduceStep& step = schedule_.reduces[depth];
+    const bool is_lanes = schedule_.vector_reduce && schedule_.vector_reduce->range == step.range;
+    if (is_lanes || !runs_over(reduce, step.range)) return reduce_loops(reduce, depth + 1, body);
+    auto inner = [&] { return reduce_loops(reduce, depth + 1, body); };
+    const std::string& name = source_.ranges[step.range].name;
+    if (step.split <= 1) {
+      return counted_loop(step, name, extent(step.range), pool().index(0), step.unroll, inner);
+    }
+    const std::int64_t blocks = extent(step.range) / step.split;
+    const std::int64_t rest = extent(step.range) % step.split;
+    Block out;
+    const std::uint32_t block =
+        add_variable(name + "o", blocks, blocks == 1 ? LoopKind::Unroll : LoopKind::Serial);
+    out.push_back(loop(
+        block, counted_loop(step, name, step.split, pool().mul(pool().variable(block), step.split),
+                            step.unroll, inner)));
+    if (rest > 0) {
+      append(out, counted_loop(step, name, rest, pool().index(blocks * step.split), 1, inner));
+    }
+    return out;
+  }
+
+  // `count` turns from `start` on, `unroll` of them written out (unroll divides count).
+  template <typename Body>
+  Block counted_loop(const ReduceStep& step, const std::string& name, std::int64_t count,
+                     ExprId start, std::int64_t unroll, const Body& body) {
+    Block out;
+    if (unroll == count) {
+      const std::uint32_t variable = add_variable(name, count, LoopKind::Unroll);
+      set_coordinate(step.range, pool().add(start, pool().variable(variable)));
+      out.push_back(loop(variable, body()));
+      return out;
+    }
+    const std::uint32_t variable = add_variable(name, count / unroll, LoopKind::Serial);
+    const ExprId first = pool().add(start, pool().mul(pool().variable(variable), unroll));
+    if (unroll == 1) {
+      set_coordinate(step.range, first);
+      out.push_back(loop(variable, body()));
+      return out;
+    }
+    const std::uint32_t inner = add_variable(name + "u", unroll, LoopKind::Unroll);
+    set_coordinate(step.range, pool().add(first, pool().variable(inner)));
+    Block unrolled;
+    unrolled.push_back(loop(inner, body()));
+    out.push_back(loop(variable, std::move(unrolled)));
+    return out;
+  }
+
+  // Lanes over the innermost reduce range, then the lanes in order, then what is left over.
+  Block vector_reduce_block(ExprId id) {
+    const Expr& reduce = source_.pool[id];
+    const VectorStep& step = *schedule_.vector_reduce;
+    const std::int64_t full = extent(step.range) / step.lanes;
+    const std::int64_t rest = extent(step.range) % step.lanes;
+    const ExprId zero = pool().index(0);
+    const std::uint32_t partial = add_registers(reduce, 1, step.lanes);
+    const std::uint32_t total = add_registers(reduce, 1, 1);
+    const std::uint32_t lane = add_variable("v", step.lanes, LoopKind::Vector);
+    Block body;
+    body.push_back(
+        loop(lane, Block{set(partial, zero, pool().variable(lane), start_value(reduce))}));
+    append(body, reduce_loops(reduce, 0, [&] {
+             const std::uint32_t turn = add_variable("b", full, LoopKind::Serial);
+             set_coordinate(step.range, pool().add(pool().mul(pool().variable(turn), step.lanes),
+                                                   pool().variable(lane)));
+             Block vector;
+             vector.push_back(
+                 loop(lane, Block{accumulate(reduce, partial, zero, pool().variable(lane))}));
+             return Block{loop(turn, std::move(vector))};
+           }));
+    body.push_back(set(total, zero, zero, start_value(reduce)));
+    const std::uint32_t each = add_variable("l", step.lanes, LoopKind::Unroll);
+    const ExprId value = pool().read_register(partial, reduce.dtype, zero, pool().variable(each));
+    const ExprId sum = pool().read_register(total, reduce.dtype, zero, zero);
+    body.push_back(loop(each, Block{set(total, zero, zero, combine(reduce, sum, value))}));
+    if (rest > 0) {
+      append(body, reduce_loops(reduce, 0, [&] {
+               const std::uint32_t turn = add_variable("t", rest, LoopKind::Serial);
+               set_coordinate(step.range,
+                              pool().add(pool().index(full * step.lanes), pool().variable(turn)));
+               return Block{loop(turn, Block{accumulate(reduce, total, zero, zero)})};
+             }));
+    }
+    reduced_[id] = sum;
+    translated_.clear();
+    return body;
+  }
+
+  // --- expressions
+
+  ExprId address(std::uint32_t parameter, const std::vector<ExprId>& coordinates) {
+    const KernelParameter& p = out_.parameters[parameter];
+    const std::vector<std::int64_t> stride = strides(p.layout, p.shape);
+    ExprId sum = pool().index(0);
+    for (std::size_t d = 0; d < p.shape.size(); ++d) {
+      const ExprId coordinate =
+          pool().add(translate(coordinates[d]), pool().index(p.layout.before[d]));
+      if (static_cast<int>(d) == p.layout.block_dim) {
+        const ExprId block = pool().floor_div(coordinate, p.layout.block);
+        sum = pool().add(sum, pool().mul(block, stride[d]));
+        sum = pool().add(sum, pool().floor_mod(coordinate, p.layout.block));
+      } else {
+        sum = pool().add(sum, pool().mul(coordinate, stride[d]));
+      }
+    }
+    return simplify(sum);
+  }
+
+  ExprId translate(ExprId id) {
+    if (const auto known = translated_.find(id.index); known != translated_.end()) {
+      return known->second;
+    }
+    const ExprId result = translate_new(id);
+    translated_.emplace(id.index, result);
+    return result;
+  }
+
+  ExprId translate_new(ExprId id) {
+    const Expr& expr = source_.pool[id];
+    switch (expr.kind) {
+      case ExprKind::Variable: return coordinate_[expr.id];
+      case ExprKind::Load: return translate_load(expr);
+      case ExprKind::Reduce: return reduced_.at(id);
+      case ExprKind::Constant:
+      case ExprKind::Scalar:
+      case ExprKind::Cast:
+      case ExprKind::ClampIndex: break;
+      case ExprKind::LoadFlat:
+      case ExprKind::ReadRegister:
+        check_failed(__FILE__, __LINE__, "kind", "a scheduled expression in a ranged kernel");
+    }
+    Expr copy = expr;
+    for (ExprId& operand : copy.operands) operand = translate(operand);
+    const ExprId copied = pool().intern(std::move(copy));
+    return expr.dtype == DType::I64 && expr.kind == ExprKind::Scalar ? simplify(copied) : copied;
+  }
+
+  ExprId translate_load(const Expr& expr) {
+    std::vector<ExprId> coordinates = expr.operands;
+    if (!expr.gated) return pool().load_flat(expr.id, expr.dtype, address(expr.id, coordinates));
+    const ExprId gate = simplify(translate(coordinates.back()));
+    coordinates.pop_back();
+    return pool().load_flat_gated(expr.id, expr.dtype, address(expr.id, coordinates), gate,
+                                  expr.constant);
+  }
+
+  const RangedKernel& source_;
+  const Schedule& schedule_;
+  const Target& target_;
+  ScheduledKernel out_;
+  std::optional<std::uint32_t> parallel_;
+  std::vector<std::uint32_t> serial_;
+  std::vector<ExprId> block_, base_, coordinate_;  // per source range
+  std::vector<std::uint32_t> tile_variables_;      // outermost first
+  ExprId element_, lane_;
+  std::int64_t elements_ = 1, lanes_ = 1;
+  std::map<ExprId, ExprId> reduced_;
+  std::unordered_map<std::uint32_t, ExprId> translated_;
+  std::vector<bool> reachable_;
+  IndexSimplifier simplifier_{out_.pool,
+                              [this](std::uint32_t v) { return out_.variables[v].extent; }};
+};
+
+}  // namespace
+
+Result<ScheduledKernel> apply_schedule(const RangedKernel& kernel, const Schedule& schedule,
+                                       const Target& target) {
+  return Applier(kernel, schedule, target).run();
+}
+
+}  // namespace ingot

@@ -1,0 +1,540 @@
+// Chooses a schedule from what each access does along each range.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "compiler/kernel/index_arithmetic.h"
+#include "compiler/lowering/schedule.h"
+
+namespace ingot {
+namespace {
+
+// Outer loops together give the parallel loop at least this many turns where they can.
+constexpr std::int64_t kParallelTurns = 16;
+constexpr std::int64_t kMostParallelTurns = 65535;  // CALLS.grid
+// Cost of a gathered or scattered vector access against a contiguous one.
+constexpr double kGatherCost = 4.0;
+constexpr double kScatterCost = 0.5;  // once per result, not per reduce turn
+// Fixed cost of a tile in units of one of its elements.
+constexpr double kTileOverhead = 1.5;
+
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+std::int64_t floor_power_of_two(std::int64_t value) {
+  std::int64_t power = 1;
+  while (power * 2 <= value) power *= 2;
+  return power;
+}
+
+// One load or store, and whether a reduce surrounds it.
+struct AccessSite {
+  std::uint32_t parameter = 0;
+  std::vector<ExprId> coordinates;
+  bool inside_reduce = false;
+  bool is_store = false;
+};
+
+enum class Along : std::uint8_t { Independent, Contiguous, Strided };
+
+class Chooser {
+ public:
+  Chooser(const RangedKernel& kernel, const std::vector<bool>& is_constant, const Target& target)
+      : kernel_(kernel), is_constant_(is_constant), target_(target) {
+    collect();
+  }
+
+  Schedule run() {
+    choose_vector_reduce();
+    choose_vector();
+    choose_tiles();
+    choose_reduces();
+    choose_outer();
+    pack_constants();
+    return std::move(schedule_);
+  }
+
+ private:
+  const ExprPool& pool() const { return kernel_.pool; }
+  std::int64_t extent(std::uint32_t range) const { return kernel_.ranges[range].extent; }
+
+  // --- facts
+
+  void collect() {
+    const RangedStore& store = kernel_.stores[0];
+    sites_.push_back(AccessSite{store.parameter, store.coordinates, false, true});
+    std::vector<char> reached(pool().size(), 0);  // 1: outside of reduces, 2: inside one
+    reached[store.value.index] = 1;
+    for (std::uint32_t i = store.value.index + 1; i-- > 0;) {
+      if (reached[i] == 0) continue;
+      const Expr& expr = pool()[ExprId{i}];
+      char inner = reached[i];
+      if (expr.kind == ExprKind::Reduce) {
+        reduces_.push_back(ExprId{i});
+        inner = 2;
+      } else if (expr.kind == ExprKind::Load) {
+        const std::size_t rank = expr.operands.size() - (expr.gated ? 1 : 0);
+        sites_.push_back(AccessSite{
+            expr.id,
+            {expr.operands.begin(), expr.operands.begin() + static_cast<std::ptrdiff_t>(rank)},
+            inner == 2,
+            false});
+      }
+      if (expr.strict) strict_ = true;
+      if (expr.dtype == DType::F64 && expr.kind != ExprKind::Constant) wide_ = true;
+      for (ExprId operand : expr.operands) {
+        reached[operand.index] = std::max(reached[operand.index], inner);
+      }
+    }
+    for (std::uint32_t r = 0; r < kernel_.ranges.size(); ++r) {
+      (kernel_.ranges[r].is_reduce ? reduce_ranges_ : output_ranges_).push_back(r);
+    }
+  }
+
+  std::int64_t lanes() const { return target_.lanes(wide_ ? DType::F64 : DType::F32); }
+
+  // The dimension whose coordinate alone is `range + constant`, if there is one.
+  int plain_dimension(const AccessSite& site, std::uint32_t range) const {
+    int found = -1;
+    for (std::size_t d = 0; d < site.coordinates.size(); ++d) {
+      if (!depends_on(pool(), site.coordinates[d], range)) continue;
+      if (found >= 0 || linear_coefficient(pool(), site.coordinates[d], range) != 1) return -1;
+      found = static_cast<int>(d);
+    }
+    return found;
+  }
+
+  // Whether the coordinate is the range itself, so that it may run into padding and a packed block
+  // starts where a vector starts.
+  bool is_bare(const AccessSite& site, int dimension, std::uint32_t range) const {
+    const Expr& expr = pool()[site.coordinates[static_cast<std::size_t>(dimension)]];
+    return expr.kind == ExprKind::Variable && expr.id == range;
+  }
+
+  Along along(const AccessSite& site, std::uint32_t range) const {
+    const bool independent = std::ranges::none_of(
+        site.coordinates, [&](ExprId coordinate) { return depends_on(pool(), coordinate, range); });
+    if (independent) return Along::Independent;
+    const int dimension = plain_dimension(site, range);
+    if (dimension < 0) return Along::Strided;
+    if (is_constant_[site.parameter]) return Along::Contiguous;  // it will be packed
+    const KernelParameter& parameter = kernel_.parameters[site.parameter];
+    if (parameter.layout.block_dim >= 0) {
+      return parameter.layout.block_dim == dimension &&
+                     starts_aligned(site.coordinates[static_cast<std::size_t>(dimension)], range)
+                 ? Along::Contiguous
+                 : Along::Strided;
+    }
+    return strides(parameter.layout, parameter.shape)[static_cast<std::size_t>(dimension)] == 1
+               ? Along::Contiguous
+               : Along::Strided;
+  }
+
+  // Whether the rest of the coordinate is a multiple of the lanes, so that no vector crosses a
+  // block.
+  bool starts_aligned(ExprId coordinate, std::uint32_t range) const {
+    for (std::uint32_t other = 0; other < kernel_.ranges.size(); ++other) {
+      if (other == range || !depends_on(pool(), coordinate, other)) continue;
+      const std::optional<std::int64_t> factor = linear_coefficient(pool(), coordinate, other);
+      if (!factor || *factor % lanes() != 0) return false;
+    }
+    return constant_part(coordinate) % lanes() == 0;
+  }
+
+  // --- vectors
+
+  double vector_cost(std::uint32_t range) const {
+    double cost = 1;
+    for (const AccessSite& site : sites_) {
+      if (along(site, range) != Along::Strided) continue;
+      const bool rare = !reduces_.empty() && !site.inside_reduce;
+      cost += rare ? kScatterCost : kGatherCost;
+    }
+    const std::int64_t used = std::min(lanes(), floor_power_of_two(extent(range)));
+    return cost * static_cast<double>(lanes()) / static_cast<double>(used);
+  }
+
+  // The last candidate wins ties: the innermost range of the result.
+  void choose_vector() {
+    double best = static_cast<double>(lanes());  // scalar code
+    for (std::uint32_t range : output_ranges_) {
+      if (extent(range) < 2) continue;
+      const double cost = vector_cost(range);
+      if (cost > best) continue;
+      const std::optional<VectorStep> step = vector_step(range);
+      if (!step) continue;
+      best = cost;
+      schedule_.vector = step;
+    }
+    // Gathers in the inner loop lose against lanes over the reduce range.
+    if (schedule_.vector_reduce && best > kGatherCost) schedule_.vector.reset();
+    if (schedule_.vector) {
+      schedule_.vector_reduce.reset();
+      choose_vectors_per_tile(*schedule_.vector);
+    }
+  }
+
+  bool touches_block(std::uint32_t range) const {
+    return std::ranges::any_of(sites_, [&](const AccessSite& site) {
+      const int block_dim = kernel_.parameters[site.parameter].layout.block_dim;
+      return block_dim >= 0 && !is_constant_[site.parameter] &&
+             depends_on(pool(), site.coordinates[static_cast<std::size_t>(block_dim)], range);
+    });
+  }
+
+  // Whether the range may run to `padded` turns: every access has padding for it, and nothing
+  // beyond the result's own part of the destination is overwritten.
+  bool may_pad(std::uint32_t range, std::int64_t padded) const {
+    return std::ranges::all_of(sites_, [&](const AccessSite& site) {
+      if (along(site, range) == Along::Independent) return true;
+      const int dimension = plain_dimension(site, range);
+      if (dimension < 0) return false;
+      if (is_constant_[site.parameter]) return is_bare(site, dimension, range);
+      const KernelParameter& parameter = kernel_.parameters[site.parameter];
+      if (parameter.layout.block_dim != dimension) return false;
+      const std::int64_t room =
+          padded_extent(parameter.layout, parameter.shape, dimension) -
+          constant_part(site.coordinates[static_cast<std::size_t>(dimension)]);
+      const bool reaches_end =
+          extent(range) + constant_part(site.coordinates[static_cast<std::size_t>(dimension)]) ==
+          parameter.shape[static_cast<std::size_t>(dimension)];
+      return padded <= room && (!site.is_store || reaches_end);
+    });
+  }
+
+  std::int64_t constant_part(ExprId coordinate) const {
+    return bounds_of(pool(), coordinate, [](std::uint32_t) { return std::int64_t{1}; }).min;
+  }
+
+  std::optional<VectorStep> vector_step(std::uint32_t range) const {
+    const std::int64_t count = extent(range);
+    VectorStep step;
+    step.range = range;
+    step.lanes = static_cast<int>(lanes());
+    if (count % lanes() == 0) return step;
+    if (may_pad(range, round_up(count, lanes()))) {
+      step.tail = Tail::Padded;
+      return step;
+    }
+    if (touches_block(range)) {
+      std::int64_t even = 1;
+      while (even * 2 <= lanes() && count % (even * 2) == 0) even *= 2;
+      step.lanes = static_cast<int>(even);
+      if (even == 1) return std::nullopt;
+      return step;
+    }
+    step.lanes = static_cast<int>(std::min(lanes(), floor_power_of_two(count)));
+    step.tail = count % step.lanes == 0 ? Tail::Exact : Tail::Overlap;
+    return step;
+  }
+
+  bool is_contraction() const {
+    return std::ranges::any_of(reduces_, [&](ExprId reduce) {
+      const Expr& body = pool()[pool()[reduce].operands[0]];
+      return body.kind == ExprKind::Scalar && body.op == ScalarOp::Mul;
+    });
+  }
+
+  // Whether a load inside a reduce varies over lanes and another does not: then several vectors
+  // share each broadcast.
+  bool has_broadcast(std::uint32_t range) const {
+    return std::ranges::any_of(sites_, [&](const AccessSite& site) {
+      return site.inside_reduce && along(site, range) == Along::Independent;
+    });
+  }
+
+  std::int64_t accumulators() const { return target_.vector_registers >= 32 ? 28 : 12; }
+
+  void choose_vectors_per_tile(VectorStep& step) const {
+    if (reduces_.empty() || !is_contraction() || !has_broadcast(step.range)) return;
+    const std::int64_t in_all = (extent(step.range) + step.lanes - 1) / step.lanes;
+    std::int64_t other = 1;
+    for (std::uint32_t range : output_ranges_) {
+      if (range != step.range) other *= extent(range);
+    }
+    if (other == 1) {  // one row: independent sums hide the latency
+      step.vectors = static_cast<int>(std::min<std::int64_t>(in_all, 8));
+    } else if (in_all <= 3) {
+      step.vectors = static_cast<int>(in_all);
+    } else {
+      step.vectors = in_all % 2 != 0 && in_all % 3 == 0 ? 3 : 2;
+    }
+    if (step.tail == Tail::Overlap) {
+      step.vectors =
+          static_cast<int>(std::min<std::int64_t>(step.vectors, extent(step.range) / step.lanes));
+    }
+  }
+
+  // Long rows of a reduction that nothing else vectorizes: lanes over the reduce range.
+  void choose_vector_reduce() {
+    if (strict_ || reduce_ranges_.empty() || reduces_.size() != 1) return;
+    const std::uint32_t range = reduce_ranges_.back();
+    if (extent(range) < lanes()) return;
+    for (const AccessSite& site : sites_) {
+      if (along(site, range) == Along::Strided) return;
+      if (along(site, range) == Along::Contiguous &&
+          kernel_.parameters[site.parameter].layout.block_dim >= 0) {
+        return;
+      }
+    }
+    VectorStep step;
+    step.range = range;
+    step.lanes = static_cast<int>(lanes());
+    schedule_.vector_reduce = step;
+  }
+
+  // --- tiles
+
+  // Spreads `count` evenly: the size up to `most` with the least work, the larger on ties.
+  static std::int64_t tile_size(std::int64_t count, std::int64_t most) {
+    std::int64_t best = 1;
+    double best_cost = std::numeric_limits<double>::infinity();
+    for (std::int64_t size = 1; size <= std::min(count, most); ++size) {
+      const double cost = static_cast<double>((count + size - 1) / size) *
+                          (static_cast<double>(size) + kTileOverhead);
+      if (cost <= best_cost) {
+        best = size;
+        best_cost = cost;
+      }
+    }
+    return best;
+  }
+
+  // A range is worth a tile if some load inside the reduce does not depend on it and is shared.
+  bool shares_a_load(std::uint32_t range) const {
+    return std::ranges::any_of(sites_, [&](const AccessSite& site) {
+      return site.inside_reduce && along(site, range) == Along::Independent;
+    });
+  }
+
+  void choose_tiles() {
+    if (reduces_.empty() || !schedule_.vector) return;
+    std::int64_t budget = accumulators() / schedule_.vector->vectors;
+    if (!is_contraction()) budget = 4;
+    for (auto range = output_ranges_.rbegin(); range != output_ranges_.rend(); ++range) {
+      if (schedule_.tiles.size() == 2 || budget < 2) break;
+      if (*range == schedule_.vector->range || extent(*range) < 2) continue;
+      if (is_contraction() && !shares_a_load(*range)) continue;
+      const std::int64_t size = tile_size(extent(*range), budget);
+      if (size < 2) continue;
+      schedule_.tiles.push_back(TileStep{*range, size});
+      budget /= size;
+    }
+  }
+
+  // --- reduces
+
+  // Window ranges (they share a coordinate with an output range) go outside of channels, so that
+  // the inner loop walks both operands in order.
+  bool is_window(std::uint32_t range) const {
+    return std::ranges::any_of(sites_, [&](const AccessSite& site) {
+      return std::ranges::any_of(site.coordinates, [&](ExprId coordinate) {
+        return depends_on(pool(), coordinate, range) &&
+               std::ranges::any_of(output_ranges_, [&](std::uint32_t output) {
+                 return depends_on(pool(), coordinate, output);
+               });
+      });
+    });
+  }
+
+  std::int64_t split_of(std::uint32_t range) const {
+    for (const AccessSite& site : sites_) {
+      const KernelParameter& parameter = kernel_.parameters[site.parameter];
+      if (parameter.layout.block_dim < 0) continue;
+      if (is_constant_[site.parameter]) continue;
+      const ExprId coordinate =
+          site.coordinates[static_cast<std::size_t>(parameter.layout.block_dim)];
+      if (linear_coefficient(pool(), coordinate, range) == 1 &&
+          constant_part(coordinate) % parameter.layout.block == 0) {
+        return parameter.layout.block;
+      }
+    }
+    return 1;
+  }
+
+  void choose_reduces() {
+    std::vector<std::uint32_t> order = reduce_ranges_;
+    std::ranges::stable_partition(order, [&](std::uint32_t range) { return is_window(range); });
+    if (schedule_.vector_reduce) {
+      std::erase(order, schedule_.vector_reduce->range);
+      order.push_back(schedule_.vector_reduce->range);
+    }
+    std::int64_t per_turn = 1;
+    if (schedule_.vector) per_turn = schedule_.vector->vectors;
+    for (const TileStep& tile : schedule_.tiles) per_turn *= tile.size;
+    for (std::uint32_t range : order) {
+      ReduceStep step;
+      step.range = range;
+      if (!schedule_.vector_reduce || range != schedule_.vector_reduce->range) {
+        step.split = split_of(range);
+        if (step.split > extent(range)) step.split = 1;
+      }
+      schedule_.reduces.push_back(step);
+    }
+    if (schedule_.reduces.empty() || schedule_.vector_reduce) return;
+    ReduceStep& inner = schedule_.reduces.back();
+    const std::int64_t turns = inner.split > 1 ? inner.split : extent(inner.range);
+    if (per_turn * turns <= 64) {
+      inner.unroll = turns;
+    } else if (per_turn <= 8) {
+      inner.unroll = turns % 4 == 0 ? 4 : turns % 2 == 0 ? 2 : 1;
+    }
+  }
+
+  // --- loops
+
+  std::int64_t turns(std::uint32_t range) const {
+    std::int64_t step = 1;
+    if (schedule_.vector && schedule_.vector->range == range) {
+      step = schedule_.vector->lanes * schedule_.vector->vectors;
+    }
+    for (const TileStep& tile : schedule_.tiles) {
+      if (tile.range == range) step = tile.size;
+    }
+    return (extent(range) + step - 1) / step;
+  }
+
+  // Blocks of packed weights outermost, so that one panel serves all pixels.
+  void choose_outer() {
+    schedule_.outer = output_ranges_;
+    if (schedule_.vector && !reduces_.empty()) {
+      std::ranges::stable_partition(
+          schedule_.outer, [&](std::uint32_t range) { return range == schedule_.vector->range; });
+    }
+    std::erase_if(schedule_.outer, [&](std::uint32_t range) { return turns(range) == 1; });
+    std::int64_t product = 1;
+    for (std::uint32_t range : schedule_.outer) {
+      if (product >= kParallelTurns || product * turns(range) > kMostParallelTurns) break;
+      product *= turns(range);
+      ++schedule_.parallel;
+    }
+  }
+
+  // --- packing
+
+  // Order of a packed constant: other output dimensions, reduce dimensions in loop order, then the
+  // vector's elements.
+  void pack_constants() {
+    if (!schedule_.vector) return;
+    std::set<std::uint32_t> done;
+    for (const AccessSite& site : sites_) {
+      if (!is_constant_[site.parameter] || !done.insert(site.parameter).second) continue;
+      const int dimension = plain_dimension(site, schedule_.vector->range);
+      if (dimension < 0 || !same_everywhere(site)) continue;
+      schedule_.packings.push_back(
+          Schedule::Packing{site.parameter, packed_layout(site, dimension)});
+    }
+  }
+
+  bool same_everywhere(const AccessSite& site) const {
+    return std::ranges::all_of(sites_, [&](const AccessSite& other) {
+      return other.parameter != site.parameter || other.coordinates == site.coordinates;
+    });
+  }
+
+  Layout packed_layout(const AccessSite& site, int vector_dimension) const {
+    const KernelParameter& parameter = kernel_.parameters[site.parameter];
+    const VectorStep& vector = *schedule_.vector;
+    auto rank_of = [&](int d) -> std::size_t {
+      for (std::size_t k = 0; k < schedule_.reduces.size(); ++k) {
+        if (depends_on(pool(), site.coordinates[static_cast<std::size_t>(d)],
+                       schedule_.reduces[k].range)) {
+          return k + 1;
+        }
+      }
+      return 0;
+    };
+    Layout layout = Layout::row_major(static_cast<int>(parameter.shape.size()));
+    std::erase(layout.order, vector_dimension);
+    std::ranges::stable_sort(layout.order, {}, rank_of);
+    const bool blocks =
+        vector.tail != Tail::Overlap && is_bare(site, vector_dimension, vector.range);
+    if (blocks) {
+      layout.order.insert(layout.order.begin(), vector_dimension);
+      layout.block_dim = vector_dimension;
+      layout.block = vector.lanes * vector.vectors;
+    } else {
+      layout.order.push_back(vector_dimension);
+    }
+    return layout;
+  }
+
+  const RangedKernel& kernel_;
+  const std::vector<bool>& is_constant_;
+  const Target& target_;
+  std::vector<AccessSite> sites_;
+  std::vector<ExprId> reduces_;
+  std::vector<std::uint32_t> output_ranges_, reduce_ranges_;
+  bool strict_ = false, wide_ = false;
+  Schedule schedule_;
+};
+
+std::string_view word(Tail tail) {
+  switch (tail) {
+    case Tail::Exact: return "exact";
+    case Tail::Padded: return "padded";
+    case Tail::Overlap: return "overlap";
+  }
+  return "";
+}
+
+}  // namespace
+
+Schedule choose_schedule(const RangedKernel& kernel, const std::vector<bool>& is_constant,
+                         const Target& target) {
+  return Chooser(kernel, is_constant, target).run();
+}
+
+Schedule plain_schedule(const RangedKernel& kernel) {
+  Schedule schedule;
+  for (std::uint32_t r = 0; r < kernel.ranges.size(); ++r) {
+    if (kernel.ranges[r].is_reduce) {
+      schedule.reduces.push_back(ReduceStep{r, 1, 1});
+    } else {
+      schedule.outer.push_back(r);
+    }
+  }
+  if (!schedule.outer.empty() && kernel.ranges[schedule.outer[0]].extent <= kMostParallelTurns) {
+    schedule.parallel = 1;
+  }
+  return schedule;
+}
+
+std::vector<std::string> to_steps(const Schedule& schedule, const RangedKernel& kernel) {
+  auto range_name = [&](std::uint32_t range) { return kernel.ranges[range].name; };
+  std::vector<std::string> steps;
+  for (const Schedule::Packing& packing : schedule.packings) {
+    steps.push_back(fmt::format("pack {} {}", kernel.parameters[packing.parameter].name,
+                                to_text(packing.layout)));
+  }
+  if (schedule.vector) {
+    steps.push_back(fmt::format("vector {} {}x{} {}", range_name(schedule.vector->range),
+                                schedule.vector->lanes, schedule.vector->vectors,
+                                word(schedule.vector->tail)));
+  }
+  for (const TileStep& tile : schedule.tiles) {
+    steps.push_back(fmt::format("tile {} {}", range_name(tile.range), tile.size));
+  }
+  for (const ReduceStep& reduce : schedule.reduces) {
+    steps.push_back(fmt::format("reduce {} split {} unroll {}", range_name(reduce.range),
+                                reduce.split, reduce.unroll));
+  }
+  if (schedule.vector_reduce) {
+    steps.push_back(fmt::format("vector-reduce {} {}", range_name(schedule.vector_reduce->range),
+                                schedule.vector_reduce->lanes));
+  }
+  std::string outer = "loops";
+  for (std::size_t i = 0; i < schedule.outer.size(); ++i) {
+    outer += fmt::format(" {}", range_name(schedule.outer[i]));
+    if (i + 1 == schedule.parallel) outer += " |";
+  }
+  steps.push_back(outer);
+  return steps;
+}
+
+}  // namespace ingot

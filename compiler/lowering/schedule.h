@@ -1,0 +1,78 @@
+// Schedules: how a ranged kernel becomes loops, as a short list of facts that prints as steps.
+//
+// One scheme serves contractions, reductions and elementwise kernels: one output range runs over
+// vector lanes, one or two others over an unrolled tile, accumulators live in registers for the
+// whole reduction, and constant operands are packed so that the inner loop reads them in order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/kernel/kernel.h"
+#include "compiler/target/target.h"
+
+namespace ingot {
+
+// How a vector range ends that its vectors do not divide.
+enum class Tail : std::uint8_t {
+  Exact,    // they do divide it
+  Padded,   // the last vector runs into the padding of every buffer it touches
+  Overlap,  // the last vector starts early and repeats some elements
+};
+
+struct VectorStep {
+  std::uint32_t range = 0;
+  int lanes = 1;
+  int vectors = 1;  // per tile
+  Tail tail = Tail::Exact;
+};
+
+// An unrolled tile; the last one starts early if tiles do not divide the extent.
+struct TileStep {
+  std::uint32_t range = 0;
+  std::int64_t size = 1;
+};
+
+// One reduce range, outermost first. With a split the inner loop runs over blocks of that many
+// turns (a blocked layout then needs no divisions); `unroll` turns are written out.
+struct ReduceStep {
+  std::uint32_t range = 0;
+  std::int64_t split = 1;
+  std::int64_t unroll = 1;
+};
+
+struct Schedule {
+  std::optional<VectorStep> vector;
+  std::vector<TileStep> tiles;
+  std::vector<ReduceStep> reduces;
+  std::vector<std::uint32_t> outer;  // output ranges in loop order, outermost first
+  std::size_t parallel = 0;          // how many of the first outer loops form the parallel one
+  // The innermost reduce range runs over lanes; partial results are combined in lane order.
+  std::optional<VectorStep> vector_reduce;
+  // New layouts of constant parameters.
+  struct Packing {
+    std::uint32_t parameter = 0;
+    Layout layout;
+  };
+  std::vector<Packing> packings;
+};
+
+// Chooses by the facts of the target. Deterministic; measures nothing.
+[[nodiscard]] Schedule choose_schedule(const RangedKernel& kernel,
+                                       const std::vector<bool>& is_constant, const Target& target);
+
+// The plain one: loops in order, no lanes, no tiles (-O0).
+[[nodiscard]] Schedule plain_schedule(const RangedKernel& kernel);
+
+// "vector a1 16x2 padded", "tile a3 14", "reduce k4 split 16" ...
+[[nodiscard]] std::vector<std::string> to_steps(const Schedule& schedule,
+                                                const RangedKernel& kernel);
+
+// Needs: a schedule of this kernel. Leaves: the scheduled form; parameters carry the new layouts.
+[[nodiscard]] Result<ScheduledKernel> apply_schedule(const RangedKernel& kernel,
+                                                     const Schedule& schedule,
+                                                     const Target& target);
+
+}  // namespace ingot

@@ -1,0 +1,606 @@
+// Decides which values are placed in buffers and which are computed inside their readers.
+//
+// 1. A reduce or contraction is a *core*: its kernel also computes the elementwise values that
+//    follow it, as long as only the last of them is read elsewhere (the region's root).
+// 2. Other computed values are inlined if everything that reads them ends in one kernel; movement
+//    (views, reshapes, coordinates) is always inlined.
+// 3. A concatenation is a buffer whose parts are written in place where the part allows it.
+// 4. Values around convolutions get channels in blocks of 16 and the zero halo their readers need.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "base/check.h"
+#include "compiler/plan/plan.h"
+
+namespace ingot {
+namespace {
+
+constexpr std::int64_t kChannelBlock = 16;
+// Most distinct buffers one kernel may read; the artifact format allows 32 parameters.
+constexpr std::size_t kMostLeaves = 24;
+// Most nodes after a core that its kernel takes in.
+constexpr std::size_t kMostEpilogueNodes = 64;
+
+template <typename Op>
+bool is(const Node& node) {
+  return std::holds_alternative<Op>(node.op);
+}
+
+bool is_core(const Node& node) { return is<ReduceNodeOp>(node) || is<ContractOp>(node); }
+bool is_elementwise(const Node& node) { return is<MapOp>(node) || is<CastOp>(node); }
+bool is_movement(const Node& node) {
+  return is<ViewOp>(node) || is<ReshapeOp>(node) || is<IotaOp>(node);
+}
+
+// Whether some input element is read by more than one output element.
+bool reads_repeatedly(const Node& node, const Graph& graph) {
+  return is<ViewOp>(node) && element_count(node.shape) > element_count(graph[node.inputs[0]].shape);
+}
+
+class Planner {
+ public:
+  Planner(const Graph& graph, const Target& target, const PlanOptions& options)
+      : graph_(graph), target_(target), options_(options), count_(graph.nodes.size()) {}
+
+  Result<Plan> run() {
+    plan_.graph = &graph_;
+    find_users();
+    find_constants();
+    declare_io();
+    grow_regions();
+    choose_placed();
+    demand_halos();
+    place_concatenations();
+    place_values();
+    choose_layouts();
+    order_kernels();
+    return std::move(plan_);
+  }
+
+ private:
+  const Node& node(std::uint32_t index) const { return graph_.nodes[index]; }
+
+  void mark_live(ValueId value) {
+    if (live_[value.index]) return;
+    live_[value.index] = true;
+    for (ValueId input : graph_[value].inputs) mark_live(input);
+  }
+
+  void find_users() {
+    live_.assign(count_, false);
+    users_.assign(count_, {});
+    pinned_.assign(count_, false);
+    for (const GraphOutput& output : graph_.outputs) mark_live(output.value);
+    for (const GraphState& state : graph_.states) {
+      mark_live(state.state);
+      mark_live(state.next);
+    }
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      if (is<InputOp>(node(i))) live_[i] = true;  // the interface does not shrink
+      if (!live_[i]) continue;
+      std::set<ValueId> distinct(node(i).inputs.begin(), node(i).inputs.end());
+      for (ValueId input : distinct) users_[input.index].push_back(i);
+    }
+    for (const GraphOutput& output : graph_.outputs) pinned_[output.value.index] = true;
+    for (const GraphState& state : graph_.states) pinned_[state.next.index] = true;
+  }
+
+  void find_constants() {
+    constant_.assign(count_, false);
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      const Node& n = node(i);
+      if (is<ConstantOp>(n)) {
+        constant_[i] = true;
+      } else if (is<ViewOp>(n) || is<ReshapeOp>(n)) {
+        constant_[i] = constant_[n.inputs[0].index];
+      }
+    }
+  }
+
+  std::uint32_t add_buffer(PlanBuffer buffer) {
+    plan_.buffers.push_back(std::move(buffer));
+    return static_cast<std::uint32_t>(plan_.buffers.size() - 1);
+  }
+
+  std::uint32_t add_buffer(BufferKind kind, DType dtype, const Shape& shape, std::uint32_t io = 0) {
+    PlanBuffer buffer;
+    buffer.kind = kind;
+    buffer.dtype = dtype;
+    buffer.shape = shape;
+    buffer.layout = Layout::row_major(static_cast<int>(shape.size()));
+    buffer.io = io;
+    return add_buffer(std::move(buffer));
+  }
+
+  void place(ValueId value, std::uint32_t buffer, std::vector<std::int64_t> offset = {}) {
+    if (offset.empty()) offset.assign(graph_[value].shape.size(), 0);
+    plan_.placed[value] = Placement{buffer, std::move(offset)};
+  }
+
+  bool is_state(ValueId value) const {
+    return std::ranges::any_of(graph_.states,
+                               [&](const GraphState& state) { return state.state == value; });
+  }
+
+  int camera_of(ValueId value) const {
+    for (const GraphCamera& camera : graph_.cameras) {
+      if (camera.input == value) return camera.camera;
+    }
+    return -1;
+  }
+
+  // Slots: inputs, then states, then outputs, each in order of declaration.
+  void declare_io() {
+    auto declare = [&](ValueId value, BufferKind kind) {
+      PlanIo io;
+      io.name = std::get<InputOp>(graph_[value].op).name;
+      io.kind = kind;
+      io.dtype = graph_[value].dtype;
+      io.shape = graph_[value].shape;
+      io.camera = camera_of(value);
+      plan_.io.push_back(std::move(io));
+      place(value, add_buffer(kind, graph_[value].dtype, graph_[value].shape,
+                              static_cast<std::uint32_t>(plan_.io.size() - 1)));
+    };
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      if (is<InputOp>(node(i)) && !is_state(ValueId{i})) declare(ValueId{i}, BufferKind::Input);
+    }
+    for (const GraphState& state : graph_.states) declare(state.state, BufferKind::State);
+    for (const GraphOutput& output : graph_.outputs) {
+      const Node& n = graph_[output.value];
+      plan_.io.push_back(PlanIo{output.name, BufferKind::Output, n.dtype, n.shape, -1});
+    }
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      if (!live_[i] || !constant_[i]) continue;
+      // Weights seen through movement become constants of their own, to be packed as they are read.
+      const bool is_operand = std::ranges::any_of(
+          users_[i], [&](std::uint32_t user) { return is<ContractOp>(node(user)); });
+      if (!is<ConstantOp>(node(i)) && !is_operand) continue;
+      const std::uint32_t buffer = add_buffer(BufferKind::Constant, node(i).dtype, node(i).shape);
+      plan_.buffers[buffer].constant = ValueId{i};
+      place(ValueId{i}, buffer);
+    }
+  }
+
+  // --- 1. regions around cores
+
+  // The region of a core grows by its lowest reader while that is elementwise and of one shape; it
+  // is closed whenever only the newest node is read from outside.
+  void grow_region(std::uint32_t core) {
+    std::set<std::uint32_t> region{core};
+    std::set<std::uint32_t> pending(users_[core].begin(), users_[core].end());
+    std::uint32_t newest = core;
+    std::vector<std::uint32_t> closed{core};
+    bool inner_pinned = false;
+    while (options_.fuse && !pending.empty() && region.size() < kMostEpilogueNodes) {
+      inner_pinned = inner_pinned || pinned_[newest];
+      const std::uint32_t next = *pending.begin();
+      const Node& n = node(next);
+      if (inner_pinned || !is_elementwise(n) || region_[next] != kNoRegion ||
+          n.shape != node(core).shape) {
+        break;
+      }
+      pending.erase(next);
+      region.insert(next);
+      newest = next;
+      for (std::uint32_t user : users_[next]) pending.insert(user);
+      const bool is_closed = std::ranges::all_of(region, [&](std::uint32_t member) {
+        return member == newest || std::ranges::all_of(users_[member], [&](std::uint32_t user) {
+                 return region.contains(user);
+               });
+      });
+      if (is_closed && leaves_of(region) <= kMostLeaves)
+        closed.assign(region.begin(), region.end());
+    }
+    const std::uint32_t root = closed.back();
+    for (std::uint32_t member : closed) region_[member] = root;
+    placed_[root] = true;
+  }
+
+  std::size_t leaves_of(const std::set<std::uint32_t>& region) const {
+    std::set<ValueId> leaves;
+    for (std::uint32_t member : region) {
+      for (ValueId input : node(member).inputs) {
+        if (!region.contains(input.index)) leaves.insert(input);
+      }
+    }
+    return leaves.size();
+  }
+
+  void grow_regions() {
+    region_.assign(count_, kNoRegion);
+    placed_.assign(count_, false);
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      if (live_[i] && is_core(node(i)) && region_[i] == kNoRegion) grow_region(i);
+    }
+  }
+
+  // --- 2. everything else
+
+  static constexpr std::uint32_t kNoRegion = 0xFFFFFFFF;
+  static constexpr std::uint32_t kManyHomes = 0xFFFFFFFE;
+
+  bool must_place(std::uint32_t i) const {
+    const Node& n = node(i);
+    if (is<ConcatOp>(n)) return true;
+    if (is_movement(n)) return false;
+    if (!options_.fuse || pinned_[i]) return true;
+    for (std::uint32_t user : users_[i]) {
+      const Node& u = node(user);
+      if (is<ContractOp>(u) || is<ConcatOp>(u) || reads_repeatedly(u, graph_)) return true;
+      if (is<GatherOp>(u) && u.inputs[0].index == i) return true;
+      if (is_movement(u) && feeds_contraction(user)) return true;
+    }
+    return false;
+  }
+
+  bool feeds_contraction(std::uint32_t i) const {
+    return std::ranges::any_of(users_[i], [&](std::uint32_t user) {
+      return is<ContractOp>(node(user)) || (is_movement(node(user)) && feeds_contraction(user));
+    });
+  }
+
+  // The one kernel that all readers of `i` belong to, or kManyHomes.
+  std::uint32_t home_of_readers(std::uint32_t i) const {
+    std::uint32_t home = kNoRegion;
+    for (std::uint32_t user : users_[i]) {
+      const std::uint32_t candidate = region_[user] != kNoRegion ? region_[user] : home_[user];
+      if (home != kNoRegion && candidate != home) return kManyHomes;
+      home = candidate;
+    }
+    return home == kNoRegion ? kManyHomes : home;
+  }
+
+  void choose_placed() {
+    home_.assign(count_, kManyHomes);
+    std::map<std::uint32_t, std::size_t> leaves;
+    for (std::uint32_t i = static_cast<std::uint32_t>(count_); i-- > 0;) {
+      const Node& n = node(i);
+      if (!live_[i] || constant_[i] || is<InputOp>(n) || region_[i] != kNoRegion) continue;
+      home_[i] = home_of_readers(i);
+      bool here = must_place(i);
+      if (!here && !is_movement(n)) {
+        here = home_[i] == kManyHomes || leaves[home_[i]] + n.inputs.size() > kMostLeaves;
+      }
+      if (here) {
+        placed_[i] = true;
+        home_[i] = i;
+      } else {
+        leaves[home_[i]] += n.inputs.size() - 1;
+      }
+    }
+  }
+
+  // --- halos
+
+  // Reads outside an operand of a contraction count as 0. Such an operand is placed, with a zero
+  // halo; a contraction then needs no gates. Operands seen through a reshape are placed too: their
+  // addresses would cost divisions in the inner loop.
+  void demand_halos() {
+    halo_.resize(count_);
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      if (!live_[i] || !is<ContractOp>(node(i))) continue;
+      const auto& contract = std::get<ContractOp>(node(i).op);
+      for (std::size_t k = 0; k < node(i).inputs.size(); ++k) {
+        const ValueId operand = node(i).inputs[k];
+        if (constant_[operand.index]) continue;
+        const Shape& shape = graph_[operand].shape;
+        Halo halo{std::vector<std::int64_t>(shape.size(), 0),
+                  std::vector<std::int64_t>(shape.size(), 0)};
+        bool leaves = false;
+        for (std::size_t d = 0; d < shape.size(); ++d) {
+          const AffineIndex& index = contract.operands[k][d];
+          const IndexBounds range = bounds(index, contract.extents);
+          if (range.max < range.min || index.divisor != 1) continue;
+          halo.before[d] = std::max<std::int64_t>(0, -range.min);
+          halo.after[d] = std::max<std::int64_t>(0, range.max - (shape[d] - 1));
+          leaves = leaves || halo.before[d] > 0 || halo.after[d] > 0;
+        }
+        if ((leaves && options_.layouts) || through_reshape(operand)) {
+          if (!is<InputOp>(graph_[operand])) placed_[operand.index] = true;
+        }
+        if (leaves && options_.layouts) merge_halo(operand.index, halo);
+      }
+    }
+  }
+
+  bool through_reshape(ValueId operand) const {
+    const Node* n = &graph_[operand];
+    while (is_movement(*n) && !n->inputs.empty() && !placed_[operand.index]) {
+      if (is<ReshapeOp>(*n)) return true;
+      operand = n->inputs[0];
+      n = &graph_[operand];
+    }
+    return false;
+  }
+
+  struct Halo {
+    std::vector<std::int64_t> before, after;
+  };
+
+  void merge_halo(std::uint32_t value, const Halo& halo) {
+    Halo& merged = halo_[value];
+    if (merged.before.empty()) {
+      merged = halo;
+      return;
+    }
+    for (std::size_t d = 0; d < halo.before.size(); ++d) {
+      merged.before[d] = std::max(merged.before[d], halo.before[d]);
+      merged.after[d] = std::max(merged.after[d], halo.after[d]);
+    }
+  }
+
+  // --- 3. concatenations
+
+  // The slot that an output or next state gives to the value itself, if it can be written there.
+  std::uint32_t caller_buffer(ValueId value) {
+    if (plan_.placed.contains(value)) return kNone;
+    for (const GraphState& state : graph_.states) {
+      if (state.next != value || taken_.contains(&state)) continue;
+      taken_.insert(&state);
+      return add_buffer(BufferKind::NextState, graph_[value].dtype, graph_[value].shape,
+                        plan_.buffers[plan_.placed.at(state.state).buffer].io);
+    }
+    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
+      const GraphOutput& output = graph_.outputs[i];
+      if (output.value != value || taken_.contains(&output)) continue;
+      taken_.insert(&output);
+      return add_buffer(BufferKind::Output, graph_[value].dtype, graph_[value].shape,
+                        output_slot(i));
+    }
+    return kNone;
+  }
+
+  std::uint32_t output_slot(std::size_t output) const {
+    return static_cast<std::uint32_t>(plan_.io.size() - graph_.outputs.size() + output);
+  }
+
+  std::uint32_t scratch(ValueId value) {
+    const std::uint32_t given = caller_buffer(value);
+    if (given != kNone) return given;
+    return add_buffer(BufferKind::Scratch, graph_[value].dtype, graph_[value].shape);
+  }
+
+  void place_concatenations() {
+    for (std::uint32_t i = static_cast<std::uint32_t>(count_); i-- > 0;) {
+      if (!live_[i] || !is<ConcatOp>(node(i))) continue;
+      const ValueId value{i};
+      if (!plan_.placed.contains(value)) place(value, scratch(value));
+      const Placement home = plan_.placed.at(value);
+      const auto axis = static_cast<std::size_t>(std::get<ConcatOp>(node(i).op).axis);
+      std::vector<std::int64_t> offset = home.offset;
+      std::set<ValueId> seen;
+      for (ValueId part : node(i).inputs) {
+        Placement destination{home.buffer, offset};
+        const bool inside = placed_[part.index] && !plan_.placed.contains(part) &&
+                            !pinned_[part.index] && seen.insert(part).second;
+        if (inside) {
+          plan_.placed[part] = destination;
+        } else {
+          part_copies_[i].push_back(PlanKernel{"part", part, destination});
+        }
+        offset[axis] += graph_[part].shape[axis];
+      }
+    }
+  }
+
+  void place_values() {
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      if (live_[i] && placed_[i] && !plan_.placed.contains(ValueId{i})) {
+        place(ValueId{i}, scratch(ValueId{i}));
+      }
+    }
+  }
+
+  // --- 4. layouts
+
+  // A convolution's weights do not depend on the spatial axes of its output.
+  bool is_convolution(std::uint32_t i) const {
+    if (!is<ContractOp>(node(i)) || node(i).shape.size() < 3 || node(i).inputs.size() != 2) {
+      return false;
+    }
+    const auto& contract = std::get<ContractOp>(node(i).op);
+    for (std::size_t d = 2; d < contract.output.size(); ++d) {
+      for (const AffineIndex::Term& term : contract.output[d].terms) {
+        for (const AffineIndex& index : contract.operands[1]) {
+          if (index.coefficient_of(term.axis) != 0) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  bool reads_blocked(ValueId value, std::size_t rank, std::int64_t channels,
+                     std::set<ValueId>& seen) const {
+    for (ValueId input : graph_[value].inputs) {
+      if (!seen.insert(input).second) continue;
+      const auto placement = plan_.placed.find(input);
+      if (placement == plan_.placed.end()) {
+        if (!is<ReshapeOp>(graph_[input]) && reads_blocked(input, rank, channels, seen))
+          return true;
+        continue;
+      }
+      const PlanBuffer& buffer = plan_.buffers[placement->second.buffer];
+      if (wants_block_.contains(placement->second.buffer) && buffer.shape.size() == rank &&
+          graph_[input].shape[1] == channels) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool wants_channel_block(std::uint32_t i) const {
+    const Node& n = node(i);
+    if (n.shape.size() < 3) return false;
+    for (std::uint32_t member = 0; member <= i; ++member) {
+      if (region_[member] == i && is_convolution(member)) return true;
+    }
+    if (is_movement(n) && !is<ViewOp>(n)) return false;
+    std::set<ValueId> seen;
+    return reads_blocked(ValueId{i}, n.shape.size(), n.shape[1], seen);
+  }
+
+  // Channels-last order without blocks: parts at any channel stay contiguous.
+  static Layout channels_last(std::size_t rank) {
+    Layout layout = Layout::row_major(static_cast<int>(rank));
+    layout.order.clear();
+    layout.order.push_back(0);
+    for (std::size_t d = 2; d < rank; ++d) layout.order.push_back(static_cast<int>(d));
+    layout.order.push_back(1);
+    return layout;
+  }
+
+  void choose_layouts() {
+    if (!options_.layouts) return;
+    std::map<std::uint32_t, bool> aligned;
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      const auto placement = plan_.placed.find(ValueId{i});
+      if (!live_[i] || constant_[i] || placement == plan_.placed.end()) continue;
+      PlanBuffer& buffer = plan_.buffers[placement->second.buffer];
+      if (buffer.kind != BufferKind::Scratch) continue;
+      if (wants_channel_block(i)) wants_block_.insert(placement->second.buffer);
+      if (buffer.shape.size() >= 3 && placement->second.offset[1] % kChannelBlock != 0) {
+        aligned[placement->second.buffer] = false;
+      }
+      if (!halo_[i].before.empty()) give_halo(i, placement->second.buffer);
+    }
+    for (const auto& [concat, copies] : part_copies_) {
+      for (const PlanKernel& copy : copies) {
+        const auto& offset = copy.destination.offset;
+        if (offset.size() >= 3 && offset[1] % kChannelBlock != 0) {
+          aligned[copy.destination.buffer] = false;
+        }
+      }
+    }
+    for (std::uint32_t index : wants_block_) {
+      PlanBuffer& buffer = plan_.buffers[index];
+      const bool may_block =
+          !aligned.contains(index) && buffer.layout.before[1] == 0 && buffer.layout.after[1] == 0;
+      Layout layout = may_block ? Layout::row_major(static_cast<int>(buffer.shape.size()))
+                                : channels_last(buffer.shape.size());
+      layout.before = buffer.layout.before;
+      layout.after = buffer.layout.after;
+      if (may_block && buffer.shape[1] > 1) {
+        layout.block_dim = 1;
+        layout.block = kChannelBlock;
+      }
+      buffer.layout = layout;
+    }
+  }
+
+  // The value's own buffer takes the halo if it is scratch and the value fills it in all dimensions
+  // that have one; otherwise readers get a copy with the halo (order_kernels).
+  void give_halo(std::uint32_t value, std::uint32_t index) {
+    PlanBuffer& buffer = plan_.buffers[index];
+    const Placement& placement = plan_.placed.at(ValueId{value});
+    for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
+      const bool has_halo = halo_[value].before[d] > 0 || halo_[value].after[d] > 0;
+      if (has_halo && (placement.offset[d] != 0 || buffer.shape[d] != node(value).shape[d])) return;
+    }
+    for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
+      buffer.layout.before[d] = std::max(buffer.layout.before[d], halo_[value].before[d]);
+      buffer.layout.after[d] = std::max(buffer.layout.after[d], halo_[value].after[d]);
+    }
+    buffer.zero_before = true;
+  }
+
+  bool has_halo(const Placement& placement, const Halo& halo) const {
+    const Layout& layout = plan_.buffers[placement.buffer].layout;
+    for (std::size_t d = 0; d < halo.before.size(); ++d) {
+      if (layout.before[d] < halo.before[d] || layout.after[d] < halo.after[d]) return false;
+    }
+    return true;
+  }
+
+  // --- order
+
+  void add_kernel(std::string name, ValueId root, Placement destination) {
+    if (element_count(graph_[root].shape) == 0) return;
+    plan_.kernels.push_back(PlanKernel{std::move(name), root, std::move(destination)});
+  }
+
+  void copy_with_halo(std::uint32_t value) {
+    const Halo& halo = halo_[value];
+    PlanBuffer buffer;
+    buffer.kind = BufferKind::Scratch;
+    buffer.dtype = node(value).dtype;
+    buffer.shape = node(value).shape;
+    buffer.layout = Layout::row_major(static_cast<int>(buffer.shape.size()));
+    const PlanBuffer& source = plan_.buffers[plan_.placed.at(ValueId{value}).buffer];
+    if (source.layout.block_dim == 1) {
+      buffer.layout.block_dim = 1;
+      buffer.layout.block = source.layout.block;
+    } else {
+      buffer.layout.order = source.layout.order;
+    }
+    buffer.layout.before = halo.before;
+    buffer.layout.after = halo.after;
+    buffer.zero_before = true;
+    Placement placement{add_buffer(std::move(buffer)),
+                        std::vector<std::int64_t>(node(value).shape.size(), 0)};
+    for (std::uint32_t user : users_[value]) {
+      if (!is<ContractOp>(node(user))) continue;
+      plan_.operand_placed[{ValueId{region_[user]}, ValueId{value}}] = placement;
+    }
+    add_kernel("halo", ValueId{value}, placement);
+  }
+
+  void order_kernels() {
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      if (!live_[i]) continue;
+      const ValueId value{i};
+      for (PlanKernel& copy : part_copies_[i]) {
+        add_kernel(std::move(copy.name), copy.root, std::move(copy.destination));
+      }
+      if (placed_[i] && !is<ConcatOp>(node(i))) {
+        add_kernel(node(i).source, value, plan_.placed.at(value));
+      }
+      if (!halo_[i].before.empty() && !has_halo(plan_.placed.at(value), halo_[i])) {
+        copy_with_halo(i);
+      }
+    }
+    for (const GraphState& state : graph_.states) {
+      if (taken_.contains(&state)) continue;
+      const Node& n = graph_[state.next];
+      const std::uint32_t io = plan_.buffers[plan_.placed.at(state.state).buffer].io;
+      add_kernel("next state", state.next,
+                 Placement{add_buffer(BufferKind::NextState, n.dtype, n.shape, io),
+                           std::vector<std::int64_t>(n.shape.size(), 0)});
+    }
+    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
+      const GraphOutput& output = graph_.outputs[i];
+      if (taken_.contains(&output)) continue;
+      const Node& n = graph_[output.value];
+      add_kernel("output", output.value,
+                 Placement{add_buffer(BufferKind::Output, n.dtype, n.shape, output_slot(i)),
+                           std::vector<std::int64_t>(n.shape.size(), 0)});
+    }
+  }
+
+  static constexpr std::uint32_t kNone = 0xFFFFFFFF;
+
+  const Graph& graph_;
+  const Target& target_;
+  const PlanOptions& options_;
+  const std::size_t count_;
+  Plan plan_;
+  std::vector<bool> live_, constant_, pinned_, placed_;
+  std::vector<std::vector<std::uint32_t>> users_;  // distinct, ascending
+  std::vector<std::uint32_t> region_;              // root of the region around a core
+  std::vector<std::uint32_t> home_;                // kernel an inlined value belongs to
+  std::vector<Halo> halo_;
+  std::map<std::uint32_t, std::vector<PlanKernel>> part_copies_;  // of a concatenation
+  std::set<const void*> taken_;          // outputs and states that have their buffer
+  std::set<std::uint32_t> wants_block_;  // buffers
+};
+
+}  // namespace
+
+Result<Plan> make_plan(const Graph& graph, const Target& target, const PlanOptions& options) {
+  return Planner(graph, target, options).run();
+}
+
+}  // namespace ingot

@@ -1,0 +1,191 @@
+#include "compiler/program/build_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/check.h"
+#include "compiler/lowering/lower_kernel.h"
+#include "compiler/lowering/schedule.h"
+
+namespace ingot {
+namespace {
+
+std::uint64_t buffer_bytes(DType dtype, const Shape& shape, const Layout& layout) {
+  return static_cast<std::uint64_t>(element_count(layout, shape)) *
+         static_cast<std::uint64_t>(size_bytes(dtype));
+}
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const Plan& plan, const Target& target, const BuildOptions& options)
+      : plan_(plan), target_(target), options_(options) {}
+
+  Result<Program> run() {
+    program_.name = plan_.graph->name;
+    program_.io = plan_.io;
+    buffer_of_.assign(plan_.buffers.size(), kNone);
+    for (std::uint32_t i = 0; i < plan_.buffers.size(); ++i) {
+      if (is_slot(plan_.buffers[i].kind)) (void)buffer(i);
+    }
+    for (const PlanKernel& kernel : plan_.kernels) INGOT_RETURN_IF_ERROR(add_kernel(kernel));
+    find_lifetimes();
+    add_transforms();
+    INGOT_RETURN_IF_ERROR(plan_memory(program_));
+    return std::move(program_);
+  }
+
+ private:
+  static bool is_slot(BufferKind kind) {
+    return kind != BufferKind::Constant && kind != BufferKind::Scratch;
+  }
+
+  // The program's buffer for a plan buffer, made at first use.
+  std::uint32_t buffer(std::uint32_t plan_buffer) {
+    std::uint32_t& known = buffer_of_[plan_buffer];
+    if (known != kNone) return known;
+    const PlanBuffer& source = plan_.buffers[plan_buffer];
+    ProgramBuffer made;
+    made.kind = source.kind;
+    made.dtype = source.dtype;
+    made.shape = source.shape;
+    made.layout = source.layout;
+    made.size_bytes = buffer_bytes(source.dtype, source.shape, source.layout);
+    if (is_slot(source.kind)) made.io = source.io;
+    program_.buffers.push_back(std::move(made));
+    known = static_cast<std::uint32_t>(program_.buffers.size() - 1);
+    if (source.zero_before) add_fill(known);
+    return known;
+  }
+
+  void add_fill(std::uint32_t index) {
+    ProgramCall call;
+    call.kind = CallKind::Fill;
+    call.buffers = {index};
+    call.name = "zero halo";
+    call.bytes_written = program_.buffers[index].size_bytes;
+    program_.calls.push_back(std::move(call));
+  }
+
+  // A constant in the layout its reader wants; equal value and layout are one buffer.
+  std::uint32_t constant_buffer(std::uint32_t plan_buffer, const Layout& layout) {
+    const PlanBuffer& source = plan_.buffers[plan_buffer];
+    const auto key = std::pair(source.constant, to_text(layout));
+    if (const auto known = constants_.find(key); known != constants_.end()) return known->second;
+    auto bytes = std::make_shared<const std::vector<std::byte>>(
+        pack(layout, materialize(*plan_.graph, source.constant)));
+    ProgramBuffer made;
+    made.kind = BufferKind::Constant;
+    made.dtype = source.dtype;
+    made.shape = source.shape;
+    made.layout = layout;
+    made.size_bytes = bytes->size();
+    made.constant = static_cast<std::uint32_t>(program_.constants.size());
+    program_.constants.push_back(ProgramConstant{std::move(bytes)});
+    program_.buffers.push_back(std::move(made));
+    const auto index = static_cast<std::uint32_t>(program_.buffers.size() - 1);
+    constants_.emplace(key, index);
+    return index;
+  }
+
+  Result<void> add_kernel(const PlanKernel& plan_kernel) {
+    INGOT_ASSIGN(LoweredKernel lowered, lower_kernel(plan_, plan_kernel));
+    INGOT_RETURN_IF_ERROR(validate_kernel(lowered.kernel));
+    if (options_.trace) options_.trace("lower-kernel", print_kernel(lowered.kernel));
+    const Schedule schedule = options_.schedule
+                                  ? choose_schedule(lowered.kernel, lowered.is_constant, target_)
+                                  : plain_schedule(lowered.kernel);
+    INGOT_ASSIGN(ScheduledKernel scheduled, apply_schedule(lowered.kernel, schedule, target_));
+    INGOT_RETURN_IF_ERROR(validate_kernel(scheduled));
+    if (options_.trace) options_.trace("apply-schedule", print_kernel(scheduled));
+
+    ProgramCall call;
+    call.name = plan_kernel.name;
+    call.grid = static_cast<std::uint32_t>(scheduled.parallel_extent());
+    call.flops = lowered.flops;
+    for (std::size_t p = 0; p < lowered.buffers.size(); ++p) {
+      const std::uint32_t index =
+          lowered.is_constant[p]
+              ? constant_buffer(lowered.buffers[p], scheduled.parameters[p].layout)
+              : buffer(lowered.buffers[p]);
+      call.buffers.push_back(index);
+      const ProgramBuffer& b = program_.buffers[index];
+      const std::uint64_t dense = static_cast<std::uint64_t>(element_count(b.shape)) *
+                                  static_cast<std::uint64_t>(size_bytes(b.dtype));
+      if (p == 0) {
+        call.bytes_written =
+            static_cast<std::uint64_t>(element_count((*plan_.graph)[plan_kernel.root].shape)) *
+            static_cast<std::uint64_t>(size_bytes(b.dtype));
+      } else {
+        call.bytes_read += dense;
+      }
+    }
+    call.kernel = kernel_index(std::move(scheduled));
+    program_.calls.push_back(std::move(call));
+    return {};
+  }
+
+  std::uint32_t kernel_index(ScheduledKernel kernel) {
+    const auto [entry, added] =
+        kernels_.emplace(identity_key(kernel), static_cast<std::uint32_t>(program_.kernels.size()));
+    if (added) {
+      program_.kernels.push_back(std::make_shared<const ScheduledKernel>(std::move(kernel)));
+    }
+    return entry->second;
+  }
+
+  // Inputs, states, constants and outputs live through the whole list: the caller owns or reads
+  // them outside of it.
+  void find_lifetimes() {
+    const std::uint32_t last =
+        program_.calls.empty() ? 0 : static_cast<std::uint32_t>(program_.calls.size() - 1);
+    for (ProgramBuffer& buffer : program_.buffers) {
+      const bool scratch = buffer.kind == BufferKind::Scratch;
+      buffer.first_call = scratch ? last : 0;
+      buffer.last_call = scratch ? 0 : last;
+    }
+    for (std::uint32_t i = 0; i < program_.calls.size(); ++i) {
+      for (std::uint32_t index : program_.calls[i].buffers) {
+        ProgramBuffer& buffer = program_.buffers[index];
+        if (buffer.kind != BufferKind::Scratch) continue;
+        buffer.first_call = std::min(buffer.first_call, i);
+        buffer.last_call = std::max(buffer.last_call, i);
+      }
+    }
+  }
+
+  std::uint32_t io_of(ValueId input) const {
+    return plan_.buffers[plan_.placed.at(input).buffer].io;
+  }
+
+  void add_transforms() {
+    for (const GraphTransform& transform : plan_.graph->transforms) {
+      ProgramTransform made;
+      made.io = io_of(transform.input);
+      made.offset_bytes = static_cast<std::uint64_t>(transform.offset_bytes);
+      made.width = static_cast<std::uint32_t>(transform.width);
+      made.height = static_cast<std::uint32_t>(transform.height);
+      made.camera = program_.io[io_of(transform.frame)].camera;
+      made.cabin = transform.cabin;
+      made.fill_on_failure = transform.fill_on_failure;
+      program_.transforms.push_back(made);
+    }
+  }
+
+  const Plan& plan_;
+  const Target& target_;
+  const BuildOptions& options_;
+  Program program_;
+  std::vector<std::uint32_t> buffer_of_;
+  std::map<std::pair<ValueId, std::string>, std::uint32_t> constants_;
+  std::map<std::string, std::uint32_t> kernels_;
+};
+
+}  // namespace
+
+Result<Program> build_program(const Plan& plan, const Target& target, const BuildOptions& options) {
+  return ProgramBuilder(plan, target, options).run();
+}
+
+}  // namespace ingot

@@ -1,0 +1,25 @@
+// Plan -> call list: every kernel lowered and scheduled, equal kernels once, constants packed.
+//
+// Needs:  a valid plan. Leaves: a program with arenas planned; every buffer is used or is a slot.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "compiler/program/program.h"
+#include "compiler/target/target.h"
+
+namespace ingot {
+
+struct BuildOptions {
+  bool schedule = true;  // -O0: plain loops
+  std::function<void(const std::string& name, const std::string& text)> trace;
+};
+
+[[nodiscard]] Result<Program> build_program(const Plan& plan, const Target& target,
+                                            const BuildOptions& options);
+
+// Value of a constant built of constants by movement only, as a dense tensor.
+[[nodiscard]] Tensor materialize(const Graph& graph, ValueId value);
+
+}  // namespace ingot
