@@ -172,12 +172,20 @@ ValueId GraphBuilder::convolution(ValueId x, ValueId w, const Convolution& convo
   if (depthwise) {
     output_channel = AffineIndex::of_axis(axes.add(groups));
     input_channel = output_channel;
+    weights = {output_channel};
   } else if (1 < groups) {
+    // Weights as [g, o, c, kernel]: either axis may then run over lanes.
+    Shape split = {groups, group_outputs};
+    split.insert(split.end(), w_shape.begin() + 1, w_shape.end());
+    w = reshape(w, std::move(split));
     const int g = axes.add(groups);
-    output_channel = AffineIndex::of_axis(g, group_outputs).add(axes.add(group_outputs), 1);
+    const int o = axes.add(group_outputs);
+    output_channel = AffineIndex::of_axis(g, group_outputs).add(o, 1);
     input_channel = AffineIndex::of_axis(g, group_inputs);
+    weights = {AffineIndex::of_axis(g), AffineIndex::of_axis(o)};
   } else {
     output_channel = AffineIndex::of_axis(axes.add(group_outputs));
+    weights = {output_channel};
   }
   op.output = {n, output_channel};
   std::vector<int> places;
@@ -188,7 +196,6 @@ ValueId GraphBuilder::convolution(ValueId x, ValueId w, const Convolution& convo
   op.output_axes = axes.count();
 
   // Reduce axes c, kernel.
-  weights.push_back(output_channel);
   if (depthwise) {
     weights.push_back(AffineIndex::constant(0));
   } else {
@@ -235,7 +242,7 @@ ValueId GraphBuilder::gather(ValueId data, ValueId index, int axis, bool in_rang
       return view(data, std::move(to), std::move(reads));
     }
     in_range = in_range || std::ranges::all_of(*values, [&](std::int64_t i) {
-                 return -from[at(axis)] <= i && i < from[at(axis)];
+                 return 0 <= i && i < from[at(axis)];
                });
   }
   return fold_or_append(node(GatherOp{axis, in_range}, dtype(data), std::move(to), {data, index}));
