@@ -180,6 +180,11 @@ class Line {
     return values;
   }
 
+  bool next_is(char wanted) {
+    skip_blanks();
+    return rest_.starts_with(wanted);
+  }
+
   bool at_end() {
     skip_blanks();
     return rest_.empty();
@@ -314,7 +319,11 @@ class Parser {
     const std::string_view operation = line.token();
     Node node;
     if (auto message = parse_type(line, node.dtype, node.shape); !message.empty()) return message;
-    while (const auto input = value(line)) node.inputs.push_back(*input);
+    while (line.next_is('%')) {
+      const auto input = value(line);
+      if (!input) return "a value defined before";
+      node.inputs.push_back(*input);
+    }
     if (auto message = parse_operation(line, operation, node); !message.empty()) return message;
     node.strict = line.take_word("strict");
     if (line.take_word("source")) {
