@@ -289,6 +289,9 @@ StageFacts::Typing PipelineTypes::type_queue(std::size_t index, const QueueStage
     if (source && facts_[*source].typing == StageFacts::Typing::Running) {
       return StageFacts::Typing::Open;
     }
+    if (source && facts_[*source].typing == StageFacts::Typing::Failed) {
+      return StageFacts::Typing::Failed;  // and it said why
+    }
     if (problems.failure.diagnostics.size() == before) {
       problem(index, "queue", "unknown-value", fmt::format("unknown value '{}'", queue.value),
               why_unknown(queue.value));
@@ -362,14 +365,14 @@ void PipelineTypes::check_model(std::size_t index, const ModelStage& stage) {
     }
     const Node& node = graph[inputs[static_cast<std::size_t>(position - names.begin())]];
     const ValueType wanted{node.dtype, node.shape};
+    const std::optional<std::size_t> source = stage_of(value);
+    if (source && facts_[*source].typing != StageFacts::Typing::Done) continue;  // said there
     const ValueRef ref = find(value);
     if (ref.kind == ValueRef::Kind::Unknown) {
       // A plain name without a stage is an input of the pipeline, with the model's own type.
       const bool plain = value.find_first_of(".[]") == std::string::npos;
-      const bool is_stage =
-          std::ranges::find(pipeline_.stages, value, &Stage::id) != pipeline_.stages.end();
       const bool is_frame = std::ranges::find(pipeline_.frames, value) != pipeline_.frames.end();
-      if (!plain || is_stage || is_frame) {
+      if (!plain || source || is_frame) {
         problem(index, key, "unknown-value", fmt::format("unknown value '{}'", value),
                 is_frame ? "a frame is read through a warp" : why_unknown(value));
       }
@@ -377,11 +380,8 @@ void PipelineTypes::check_model(std::size_t index, const ModelStage& stage) {
     }
     const std::optional<ValueType> given = type_of(ref);
     if (!given) {
-      if (ref.slice) {
-        problem(index, key, "bad-slice",
-                fmt::format("slice '{}' is longer than its output", ref.slice->name));
-      }
-      continue;  // else the stage it comes from failed, and said so
+      problem(index, key, "bad-slice", fmt::format("'{}' is longer than its output", value));
+      continue;
     }
     if (*given != wanted) {
       problem(index, key, "type-differs",

@@ -123,10 +123,11 @@ struct Pipeline {
 // --- `ingot compile MODEL.onnx`
 
 struct ModelCommand {
-  std::string path;                 // for diagnostics and as the stage's path
-  std::string name;                 // of the pipeline
-  std::optional<std::string> warp;  // "road" or "cabin": the model's image input comes from a frame
-  bool split_frames = false;        // two frames: two inputs instead of one
+  std::string path;  // for diagnostics and as the stage's path
+  std::string name;  // of the pipeline
+  std::optional<std::string> warp =
+      {};                     // "road" or "cabin": the model's image input comes from a frame
+  bool split_frames = false;  // two frames: two inputs instead of one
 };
 
 // The pipeline of one stage (two with a warp). Inputs, states and outputs keep the model's names.
