@@ -1,0 +1,364 @@
+// From graph to call list, judged by interpreters: the graph's meaning against every kernel run
+// loop by loop, for each target and with and without optimization.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "compiler/compile.h"
+#include "compiler/graph/builder.h"
+#include "compiler/interpreter_runner.h"
+#include "compiler/passes/fold_constants.h"
+#include "compiler/passes/to_double.h"
+#include "compiler/plan/plan.h"
+#include "compiler/program/build_program.h"
+#include "compiler/program/run_program.h"
+#include "tests/support/graph_interpreter.h"
+
+namespace ingot {
+namespace {
+
+Tensor random_tensor(const std::string& name, DType dtype, const Shape& shape) {
+  const double hi = is_float(dtype) ? 1 : 100;
+  return Tensor::own(dtype, shape,
+                     generate_input(name, dtype, shape, 7, is_float(dtype) ? -1 : 0, hi));
+}
+
+ValueId weights(GraphBuilder& b, const std::string& name, Shape shape) {
+  return b.constant(random_tensor(name, DType::F32, shape));
+}
+
+NamedTensors inputs_of(const Graph& graph) {
+  NamedTensors inputs;
+  for (const Node& node : graph.nodes) {
+    if (const auto* input = std::get_if<InputOp>(&node.op)) {
+      inputs.emplace(input->name, random_tensor(input->name, node.dtype, node.shape));
+    }
+  }
+  return inputs;
+}
+
+std::vector<std::vector<std::byte>> in_order(const Program& program, const NamedTensors& inputs,
+                                             BufferKind kind) {
+  std::vector<std::vector<std::byte>> bytes;
+  for (const PlanIo& io : program.io) {
+    if (io.kind != kind) continue;
+    const Tensor& tensor = inputs.at(io.name);
+    bytes.emplace_back(tensor.bytes.begin(), tensor.bytes.end());
+  }
+  return bytes;
+}
+
+void expect_close(const Tensor& want, const std::vector<std::byte>& got, const std::string& where) {
+  ASSERT_EQ(want.bytes.size(), got.size()) << where;
+  const auto size = static_cast<std::size_t>(size_bytes(want.dtype));
+  double largest = 0;
+  for (std::int64_t i = 0; i < element_count(want.shape); ++i) {
+    largest = std::max(largest, std::abs(want.at(i).as_double()));
+  }
+  for (std::int64_t i = 0; i < element_count(want.shape); ++i) {
+    const double w = want.at(i).as_double();
+    const double g = Scalar::load(want.dtype, &got[static_cast<std::size_t>(i) * size]).as_double();
+    if (std::isnan(w) && std::isnan(g)) continue;
+    const double bound = is_float(want.dtype) ? 1e-5 * largest : 0;
+    ASSERT_LE(std::abs(w - g), bound) << where << ", element " << i << ": " << g << " for " << w;
+  }
+}
+
+void check(const Graph& graph) {
+  ASSERT_TRUE(validate_graph(graph));
+  const NamedTensors inputs = inputs_of(graph);
+  const NamedTensors expected = interpret_outputs(graph, inputs);
+  InterpreterRunner runner;
+  const auto folded = fold_constants(graph, runner);
+  ASSERT_TRUE(folded) << to_line(folded.error().diagnostics[0]);
+  for (const Target& target : known_targets()) {
+    for (const bool optimize : {false, true}) {
+      const std::string where = target.name + (optimize ? " -O2" : " -O0");
+      const auto plan = make_plan(*folded, target, PlanOptions{optimize, optimize});
+      ASSERT_TRUE(plan) << where;
+      const auto plan_ok = validate_plan(*plan);
+      ASSERT_TRUE(plan_ok) << where << to_line(plan_ok.error().diagnostics[0]) << print_plan(*plan);
+      BuildOptions options;
+      options.schedule = optimize;
+      const auto program = build_program(*plan, target, options);
+      ASSERT_TRUE(program) << where << to_line(program.error().diagnostics[0]) << print_plan(*plan);
+      const auto valid = validate_program(*program);
+      ASSERT_TRUE(valid) << where << to_line(valid.error().diagnostics[0]);
+      const auto apart = check_overlap(*program);
+      ASSERT_TRUE(apart) << where << to_line(apart.error().diagnostics[0]);
+      const auto result = run_program(*program, in_order(*program, inputs, BufferKind::Input),
+                                      in_order(*program, inputs, BufferKind::State), runner);
+      ASSERT_TRUE(result) << where << to_line(result.error().diagnostics[0]) << print_plan(*plan);
+      std::size_t output = 0;
+      for (const PlanIo& io : program->io) {
+        if (io.kind != BufferKind::Output) continue;
+        expect_close(expected.at(io.name), result->outputs[output++], where + ", " + io.name);
+        if (testing::Test::HasFatalFailure()) {
+          ADD_FAILURE() << print_plan(*plan);
+          for (const auto& kernel : program->kernels) ADD_FAILURE() << print_kernel(*kernel);
+          return;
+        }
+      }
+    }
+  }
+}
+
+GraphBuilder::Convolution conv(std::int64_t stride, std::int64_t pad, std::int64_t out,
+                               std::int64_t groups = 1, std::int64_t dilation = 1) {
+  return {{stride, stride}, {dilation, dilation}, {pad, pad}, {out, out}, groups};
+}
+
+ValueId relu(GraphBuilder& b, ValueId x) { return b.max(x, b.like(x, 0)); }
+
+TEST(Lowering, ConvolutionWithBiasAndRelu) {
+  GraphBuilder b("conv");
+  const ValueId x = b.input("x", DType::F32, {1, 3, 9, 9});
+  const ValueId y = b.convolution(x, weights(b, "w", {20, 3, 3, 3}), conv(1, 1, 9));
+  b.output("y", relu(b, b.add(y, weights(b, "b", {1, 20, 1, 1}))));
+  check(b.take());
+}
+
+TEST(Lowering, ConvolutionsInSequenceKeepHalosAndPadding) {
+  GraphBuilder b("convs");
+  const ValueId x = b.input("x", DType::F32, {1, 16, 8, 8});
+  ValueId y = relu(b, b.convolution(x, weights(b, "w1", {24, 16, 3, 3}), conv(1, 1, 8)));
+  y = relu(b, b.convolution(y, weights(b, "w2", {40, 24, 3, 3}), conv(2, 1, 4)));
+  y = b.convolution(y, weights(b, "w3", {10, 40, 1, 1}), conv(1, 0, 4));
+  b.output("y", y);
+  check(b.take());
+}
+
+TEST(Lowering, DepthwiseAndResidual) {
+  GraphBuilder b("mobile");
+  const ValueId x = b.input("x", DType::F32, {1, 8, 7, 7});
+  const ValueId wide = relu(b, b.convolution(x, weights(b, "w1", {24, 8, 1, 1}), conv(1, 0, 7)));
+  const ValueId deep =
+      relu(b, b.convolution(wide, weights(b, "w2", {24, 1, 3, 3}), conv(1, 1, 7, 24)));
+  const ValueId narrow = b.convolution(deep, weights(b, "w3", {8, 24, 1, 1}), conv(1, 0, 7));
+  b.output("y", b.add(x, narrow));
+  check(b.take());
+}
+
+TEST(Lowering, GroupedWithTwoOutputsPerInput) {
+  GraphBuilder b("grouped");
+  const ValueId x = b.input("x", DType::F32, {1, 4, 8, 8});
+  const ValueId first = b.convolution(x, weights(b, "w0", {16, 4, 1, 1}), conv(1, 0, 8));
+  b.output("y", b.convolution(first, weights(b, "w", {32, 1, 7, 7}), conv(2, 3, 4, 16)));
+  check(b.take());
+}
+
+TEST(Lowering, GroupedAndDilated) {
+  GraphBuilder b("groups");
+  const ValueId x = b.input("x", DType::F32, {2, 8, 9, 9});
+  b.output("y", b.convolution(x, weights(b, "w", {12, 4, 3, 3}), conv(1, 2, 9, 2, 2)));
+  check(b.take());
+}
+
+TEST(Lowering, SiluIsOneKernelWithItsConvolution) {
+  GraphBuilder b("silu");
+  const ValueId x = b.input("x", DType::F32, {1, 4, 6, 6});
+  const ValueId y = b.convolution(x, weights(b, "w", {8, 4, 3, 3}), conv(1, 0, 4));
+  b.output("y", b.mul(y, b.sigmoid(y)));
+  const Graph graph = b.take();
+  check(graph);
+  const auto plan = make_plan(graph, default_target(), PlanOptions{});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->kernels.size(), 1U) << print_plan(*plan);
+}
+
+TEST(Lowering, SqueezeAndExciteIsNotFusedAcrossItsReduce) {
+  GraphBuilder b("se");
+  const ValueId x = b.input("x", DType::F32, {1, 4, 6, 6});
+  const ValueId y = relu(b, b.convolution(x, weights(b, "w", {20, 4, 3, 3}), conv(1, 1, 6)));
+  const ValueId mean = b.mul(b.reduce(ReduceOp::Sum, y, {2, 3}, true), b.like(y, 1.0 / 36));
+  const ValueId scale =
+      b.sigmoid(b.convolution(mean, weights(b, "v", {20, 20, 1, 1}), conv(1, 0, 1)));
+  b.output("y", b.mul(y, scale));
+  check(b.take());
+}
+
+TEST(Lowering, Pooling) {
+  GraphBuilder b("pool");
+  const ValueId x = b.input("x", DType::F32, {1, 5, 9, 9});
+  const ValueId y = b.convolution(x, weights(b, "w", {20, 5, 1, 1}), conv(1, 0, 9));
+  const GraphBuilder::Window window{{3, 3}, {2, 2}, {1, 1}, {1, 1}, {5, 5}};
+  const Scalar lowest = identity(ReduceOp::Max, DType::F32);
+  b.output("max", b.reduce(ReduceOp::Max, b.windows(y, window, lowest), {4, 5}, false));
+  const Scalar zero = Scalar::zero(DType::F32);
+  const ValueId sums = b.reduce(ReduceOp::Sum, b.windows(x, window, zero), {4, 5}, false);
+  b.output("average", b.mul(sums, b.like(sums, 1.0 / 9)));
+  check(b.take());
+}
+
+TEST(Lowering, MatrixProducts) {
+  GraphBuilder b("matmul");
+  const ValueId x = b.input("x", DType::F32, {19, 24});
+  const ValueId y = b.matmul(x, weights(b, "w", {24, 50}));
+  b.output("constant", y);
+  b.output("both", b.matmul(y, b.input("z", DType::F32, {50, 13})));
+  b.output("row", b.matmul(b.input("r", DType::F32, {1, 40}), weights(b, "v", {40, 75})));
+  check(b.take());
+}
+
+TEST(Lowering, AttentionShapes) {
+  GraphBuilder b("attention");
+  const ValueId q = b.input("q", DType::F32, {2, 5, 8});
+  const ValueId k = b.input("k", DType::F32, {2, 7, 8});
+  const ValueId v = b.input("v", DType::F32, {2, 7, 8});
+  const std::vector<int> swap = {0, 2, 1};
+  const ValueId scores = b.softmax(b.matmul(q, b.transpose(k, swap)), 2);
+  b.output("y", b.matmul(scores, v));
+  check(b.take());
+}
+
+TEST(Lowering, LongRowsReduceOverLanes) {
+  GraphBuilder b("rows");
+  const ValueId x = b.input("x", DType::F32, {3, 133});
+  b.output("sum", b.reduce(ReduceOp::Sum, b.mul(x, x), {1}, false));
+  b.output("max", b.reduce(ReduceOp::Max, x, {1}, true));
+  b.output("softmax", b.softmax(x, 1));
+  check(b.take());
+}
+
+TEST(Lowering, ConcatenationsAreWrittenInPlace) {
+  GraphBuilder b("concat");
+  const ValueId x = b.input("x", DType::F32, {1, 6, 5, 5});
+  const ValueId a = relu(b, b.convolution(x, weights(b, "w1", {12, 6, 1, 1}), conv(1, 0, 5)));
+  const ValueId c = relu(b, b.convolution(x, weights(b, "w2", {20, 6, 3, 3}), conv(1, 1, 5)));
+  const std::vector<ValueId> parts = {a, c, x};
+  const ValueId joined = b.concat(parts, 1);
+  b.output("y", b.convolution(joined, weights(b, "w3", {8, 38, 3, 3}), conv(1, 1, 5)));
+  b.output("joined", joined);
+  check(b.take());
+}
+
+TEST(Lowering, ConcatenationInsideConcatenation) {
+  GraphBuilder b("nested");
+  const ValueId x = b.input("x", DType::F32, {1, 16, 4, 4});
+  const ValueId a = relu(b, b.convolution(x, weights(b, "w1", {16, 16, 1, 1}), conv(1, 0, 4)));
+  const std::vector<ValueId> first = {a, x};
+  const ValueId inner = b.concat(first, 1);
+  const ValueId d = relu(b, b.convolution(inner, weights(b, "w2", {16, 32, 3, 3}), conv(1, 1, 4)));
+  const std::vector<ValueId> second = {inner, d};
+  b.output("y", b.mul(b.concat(second, 1), b.splat(Scalar::of_float(DType::F32, 2), {})));
+  check(b.take());
+}
+
+TEST(Lowering, ChannelShuffle) {
+  GraphBuilder b("shuffle");
+  const ValueId x = b.input("x", DType::F32, {1, 8, 4, 4});
+  ValueId y = b.convolution(x, weights(b, "w", {24, 8, 1, 1}), conv(1, 0, 4));
+  y = b.reshape(y, {12, 2, 16});
+  const std::vector<int> swap = {1, 0, 2};
+  y = b.reshape(b.transpose(y, swap), {2, 1, 12, 4, 4});
+  const std::vector<std::int64_t> starts = {1, 0, 0, 0, 0}, steps = {1, 1, 1, 1, 1};
+  const ValueId half = b.reshape(b.slice(y, starts, steps, {1, 1, 12, 4, 4}), {1, 12, 4, 4});
+  b.output("y", b.convolution(half, weights(b, "v", {12, 1, 3, 3}), conv(1, 1, 4, 12)));
+  check(b.take());
+}
+
+TEST(Lowering, GatherWrapsAndClamps) {
+  GraphBuilder b("gather");
+  const ValueId x = b.input("x", DType::F32, {6, 5});
+  const std::vector<std::int64_t> values = {5, -1, 0, -6, 3, 2, 1, 4, 4};
+  const ValueId index = b.constant(Tensor::of_ints(DType::I64, {3, 3}, values));
+  b.output("y", b.gather(x, index, 0));
+  b.output("z", b.gather(x, b.input("i", DType::I64, {4}), 1));
+  check(b.take());
+}
+
+TEST(Lowering, ZeroInsertion) {
+  GraphBuilder b("zeros");
+  const ValueId x = b.input("x", DType::F32, {1, 2, 4, 4});
+  AffineIndex y = AffineIndex::of_axis(2), z = AffineIndex::of_axis(3);
+  y.divisor = 2;
+  z.divisor = 2;
+  const ValueId spread =
+      b.view(x, {1, 2, 7, 7}, {AffineIndex::of_axis(0), AffineIndex::of_axis(1), y, z},
+             Scalar::zero(DType::F32));
+  b.output("y", b.convolution(spread, weights(b, "w", {4, 2, 3, 3}), conv(1, 2, 9)));
+  check(b.take());
+}
+
+TEST(Lowering, BytesAndStates) {
+  GraphBuilder b("state");
+  const ValueId state = b.input("s", DType::U8, {5, 37});
+  const ValueId fresh = b.input("x", DType::U8, {1, 37});
+  const std::vector<std::int64_t> starts = {1, 0}, steps = {1, 1};
+  const std::vector<ValueId> parts = {b.slice(state, starts, steps, {4, 37}), fresh};
+  const ValueId next = b.concat(parts, 0);
+  b.state(state, next);
+  b.output("sum", b.reduce(ReduceOp::Sum, b.cast(next, DType::F32), {0}, false));
+  b.output("next", next);
+  check(b.take());
+}
+
+TEST(Lowering, OutputsThatAreInputsConstantsOrViews) {
+  GraphBuilder b("plain");
+  const ValueId x = b.input("x", DType::F32, {4, 6});
+  b.output("same", x);
+  b.output("again", x);
+  const std::vector<int> swap = {1, 0};
+  b.output("turned", b.transpose(x, swap));
+  b.output("constant", weights(b, "c", {3, 3}));
+  const ValueId y = b.add(x, x);
+  b.output("y", y);
+  b.output("y2", y);
+  b.output("used", b.mul(y, y));
+  check(b.take());
+}
+
+TEST(Lowering, EmptyDimensions) {
+  GraphBuilder b("empty");
+  const ValueId x = b.input("x", DType::F32, {0, 6});
+  b.output("y", b.add(x, x));
+  b.output("sum", b.reduce(ReduceOp::Sum, x, {0}, false));
+  check(b.take());
+}
+
+TEST(Lowering, ToDoubleKeepsMeaningAndStrictNodes) {
+  GraphBuilder b("wide");
+  const ValueId x = b.input("x", DType::F32, {3, 40});
+  const ValueId y = b.softmax(x, 1);
+  b.set_strict(true);
+  b.output("y", b.mul(y, x));
+  const Graph wide = to_double(b.take());
+  check(wide);
+  EXPECT_EQ(wide[wide.outputs[0].value].dtype, DType::F32);
+}
+
+TEST(Lowering, ConstantsAreFolded) {
+  GraphBuilder b("fold");
+  const ValueId x = b.input("x", DType::F32, {5});
+  b.output("y", b.mul(x, b.map(ScalarOp::Exp, weights(b, "c", {5}))));
+  const Graph graph = b.take();
+  check(graph);
+  InterpreterRunner runner;
+  const auto folded = fold_constants(graph, runner);
+  ASSERT_TRUE(folded);
+  const auto plan = make_plan(*folded, default_target(), PlanOptions{});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->kernels.size(), 1U);
+}
+
+TEST(Lowering, EqualBlocksShareCode) {
+  GraphBuilder b("blocks");
+  ValueId x = b.input("x", DType::F32, {1, 16, 8, 8});
+  for (int i = 0; i < 12; ++i) {
+    x = relu(b,
+             b.convolution(x, weights(b, "w" + std::to_string(i), {16, 16, 3, 3}), conv(1, 1, 8)));
+  }
+  b.output("y", x);
+  const Graph graph = b.take();
+  const auto plan = make_plan(graph, default_target(), PlanOptions{});
+  ASSERT_TRUE(plan);
+  const auto program = build_program(*plan, default_target(), BuildOptions{});
+  ASSERT_TRUE(program);
+  EXPECT_EQ(plan->kernels.size(), 13U);    // twelve and the input's halo
+  EXPECT_LE(program->kernels.size(), 4U);  // halo, first, middle, last
+}
+
+}  // namespace
+}  // namespace ingot

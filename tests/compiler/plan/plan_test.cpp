@@ -1,0 +1,67 @@
+// Plans as text: placement, layouts, and what the validator refuses.
+#include "compiler/plan/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/compile.h"
+#include "compiler/graph/builder.h"
+
+namespace ingot {
+namespace {
+
+Graph two_convolutions() {
+  GraphBuilder b("two");
+  const ValueId x = b.input("x", DType::F32, {1, 16, 8, 8});
+  const GraphBuilder::Convolution same{{1, 1}, {1, 1}, {1, 1}, {8, 8}, 1};
+  const Tensor w = Tensor::own(DType::F32, {16, 16, 3, 3},
+                               generate_input("w", DType::F32, {16, 16, 3, 3}, 1, -1, 1));
+  const ValueId y = b.convolution(x, b.constant(w), same);
+  b.output("y", b.convolution(b.max(y, b.like(y, 0)), b.constant(w), same));
+  return b.take();
+}
+
+TEST(Plan, TextIsAFixedPoint) {
+  const Graph graph = two_convolutions();
+  const auto plan = make_plan(graph, default_target(), PlanOptions{});
+  ASSERT_TRUE(plan);
+  const std::string text = print_plan(*plan);
+  const auto parsed = parse_plan(text, graph);
+  ASSERT_TRUE(parsed) << parsed.error().diagnostics[0].message << "\n" << text;
+  EXPECT_EQ(print_plan(*parsed), text);
+  EXPECT_TRUE(validate_plan(*parsed));
+}
+
+TEST(Plan, ScratchBetweenConvolutionsHasBlocksAndAHalo) {
+  const Graph graph = two_convolutions();
+  const auto plan = make_plan(graph, default_target(), PlanOptions{});
+  ASSERT_TRUE(plan);
+  const std::string text = print_plan(*plan);
+  EXPECT_NE(text.find("scratch f32[1,16,8,8] zero order 0,1,2,3 block 1x16 halo 2:1+1 3:1+1"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Plan, WithoutLayoutsEverythingIsRowMajor) {
+  const Graph graph = two_convolutions();
+  const auto plan = make_plan(graph, default_target(), PlanOptions{false, false});
+  ASSERT_TRUE(plan);
+  for (const PlanBuffer& buffer : plan->buffers) EXPECT_TRUE(buffer.layout.is_row_major());
+}
+
+TEST(Plan, ValidatorRefusesABrokenPlan) {
+  const Graph graph = two_convolutions();
+  auto plan = make_plan(graph, default_target(), PlanOptions{});
+  ASSERT_TRUE(plan);
+  auto reversed = *plan;
+  std::swap(reversed.kernels.front(), reversed.kernels.back());
+  EXPECT_FALSE(validate_plan(reversed));
+  auto unwritten = *plan;
+  unwritten.kernels.pop_back();
+  EXPECT_FALSE(validate_plan(unwritten));
+  auto outside = *plan;
+  outside.kernels.back().destination.offset[1] = 8;
+  EXPECT_FALSE(validate_plan(outside));
+}
+
+}  // namespace
+}  // namespace ingot
