@@ -80,8 +80,7 @@ ingot_status check_program_kind(const ingot_artifact& artifact, const Tables& ta
     if (p.shared_bytes > INGOT_MAX_SHARED_BYTES) {
       return bad(FIELD(shared_bytes), p.shared_bytes, INGOT_MAX_SHARED_BYTES);
     }
-    return p.threads <= INGOT_MAX_BLOCK ? kOk
-                                        : bad(FIELD(threads), p.threads, INGOT_MAX_BLOCK);
+    return p.threads <= INGOT_MAX_BLOCK ? kOk : bad(FIELD(threads), p.threads, INGOT_MAX_BLOCK);
   }
   if (p.kind == INGOT_PROGRAM_HOST) {
     INGOT_RETURN_IF(check_code_place(artifact, tables, p, INGOT_SECTION_CODE, place));
@@ -189,9 +188,7 @@ class CallWalk {
   BufferSet on_device_;  // touched by the device queue since the last barrier
 };
 
-bool dense_view(const IngotViewRecord& v) {
-  return is_dense(v.dtype, v.rank, v.shape, v.nbytes);
-}
+bool dense_view(const IngotViewRecord& v) { return is_dense(v.dtype, v.rank, v.shape, v.nbytes); }
 
 ingot_status CallWalk::check_fields() {
   if (call_.reserved_2c != 0) return bad(FIELD(reserved_2c), call_.reserved_2c, 0);
@@ -258,8 +255,7 @@ ingot_status CallWalk::check_against_param(const IngotArgRecord& a, const IngotP
   if (buffer.align_log2 < p.align_log2 || (view.offset & mask) != 0) {
     return bad_access(view.offset, mask + 1);
   }
-  const uint8_t memory =
-      call_.queue == INGOT_QUEUE_DEVICE ? INGOT_PLACE_DEVICE : INGOT_PLACE_HOST;
+  const uint8_t memory = call_.queue == INGOT_QUEUE_DEVICE ? INGOT_PLACE_DEVICE : INGOT_PLACE_HOST;
   return buffer.memory == memory ? kOk : bad_access(buffer.memory, memory);
 }
 
@@ -383,7 +379,8 @@ ingot_status CallWalk::check_call() {
 
 ingot_status CallWalk::check_end() {
   place_.record = kNone;
-  if (args_used_ != tables_.args.count) return bad(FIELD(arg_first), args_used_, tables_.args.count);
+  if (args_used_ != tables_.args.count)
+    return bad(FIELD(arg_first), args_used_, tables_.args.count);
   for (uint32_t i = 0; i < tables_.buffers.count; ++i) {
     const IngotBufferRecord b = tables_.buffers[i];
     const bool result = b.kind == INGOT_BUFFER_OUTPUT || b.kind == INGOT_BUFFER_NEXT_STATE;
@@ -429,7 +426,8 @@ ingot_status check_fill_fields(const Tables& tables, const IngotTransformRecord&
   }
   const uint64_t luma = uint64_t{t.width} * t.height;
   const uint64_t nbytes = t.kind == INGOT_TRANSFORM_ROAD ? luma + luma / 2 : luma;
-  if (!inside(t.fill_offset, nbytes, b.nbytes)) return bad(FIELD(fill_offset), t.fill_offset, b.nbytes);
+  if (!inside(t.fill_offset, nbytes, b.nbytes))
+    return bad(FIELD(fill_offset), t.fill_offset, b.nbytes);
   if (t.kind == INGOT_TRANSFORM_CABIN && t.fill_chroma != 0) {
     return bad(FIELD(fill_chroma), t.fill_chroma, 0);
   }

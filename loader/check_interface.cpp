@@ -175,8 +175,8 @@ ingot_status check_slot(const Tables& tables, const IngotIoRecord& io, const Pla
   }
   const bool frame =
       io.direction == INGOT_DIRECTION_INPUT && io.rank == 1 && io.dtype == INGOT_DTYPE_U8;
-  INGOT_RETURN_IF(check_frame_reference(tables, io.camera, frame, io.nbytes, INGOT_E_IO,
-                                        FIELD(camera), place));
+  INGOT_RETURN_IF(
+      check_frame_reference(tables, io.camera, frame, io.nbytes, INGOT_E_IO, FIELD(camera), place));
   if (io.nbytes < extent.span || io.nbytes >= INGOT_MAX_VIEW_SPAN) {
     return bad(FIELD(nbytes), io.nbytes, extent.span);
   }

@@ -97,7 +97,8 @@ ingot_status check_arena_place(const Tables& tables, const IngotBufferRecord& b,
   const IngotArenaRecord arena = tables.arenas[b.arena];
   if (arena.memory != b.memory) return bad(FIELD(memory), b.memory, arena.memory);
   if (arena.role != role_of(b.kind)) return bad(FIELD(arena), arena.role, role_of(b.kind));
-  if (b.align_log2 > arena.align_log2) return bad(FIELD(align_log2), b.align_log2, arena.align_log2);
+  if (b.align_log2 > arena.align_log2)
+    return bad(FIELD(align_log2), b.align_log2, arena.align_log2);
   if (!inside(b.arena_offset, b.nbytes, arena.nbytes) ||
       (b.arena_offset & ((uint64_t{1} << b.align_log2) - 1)) != 0) {
     return bad(FIELD(arena_offset), b.arena_offset, arena.nbytes);
@@ -185,8 +186,7 @@ ingot_status check_init(const ingot_artifact& artifact, const Tables& tables,
     return bad(FIELD(init_section), b.init_section, artifact.header.section_count);
   }
   const IngotSectionEntry section = artifact.section(b.init_section);
-  const bool ours =
-      section.variant == INGOT_VARIANT_COMMON || section.variant == tables.variant;
+  const bool ours = section.variant == INGOT_VARIANT_COMMON || section.variant == tables.variant;
   if (section.type != INGOT_SECTION_DATA || !ours) {
     return bad(FIELD(init_section), section.type, INGOT_SECTION_DATA);
   }

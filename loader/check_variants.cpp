@@ -45,8 +45,7 @@ ingot_status check_device(const IngotVariantRecord& v, const Place& place) {
   if (v.device_kind == INGOT_DEVICE_NONE) {
     const bool nothing = v.device_arch_rule == 0 && v.device_arch == 0 && v.driver_min[0] == 0 &&
                          v.driver_min[1] == 0 && v.device_memory == 0 &&
-                         v.device_arena_bytes == 0 &&
-                         all_zero(v.device_name, sizeof v.device_name);
+                         v.device_arena_bytes == 0 && all_zero(v.device_name, sizeof v.device_name);
     return nothing ? kOk : bad(FIELD(device_kind), 0, INGOT_DEVICE_VULKAN);
   }
   if (v.device_arch_rule < INGOT_DEVICE_EXACT || v.device_arch_rule > INGOT_DEVICE_SAME_MAJOR) {
@@ -93,8 +92,8 @@ ingot_status check_variant(const ingot_artifact& artifact, const IngotVariantRec
 uint64_t state_needed(const IngotVariantRecord& v) {
   if (v.arch != INGOT_ARCH_X86_64) return 0;
   constexpr uint64_t ymm_users = INGOT_X86_AVX2 | INGOT_X86_F16C | INGOT_X86_AVX_VNNI;
-  constexpr uint64_t zmm_users = INGOT_X86_AVX512 | INGOT_X86_AVX512_VNNI | INGOT_X86_AVX512_BF16 |
-                                 INGOT_X86_AVX512_FP16;
+  constexpr uint64_t zmm_users =
+      INGOT_X86_AVX512 | INGOT_X86_AVX512_VNNI | INGOT_X86_AVX512_BF16 | INGOT_X86_AVX512_FP16;
   constexpr uint64_t tile_users =
       INGOT_X86_AMX_TILE | INGOT_X86_AMX_INT8 | INGOT_X86_AMX_BF16 | INGOT_X86_AMX_FP16;
   uint64_t state = v.xcr0;

@@ -62,8 +62,7 @@ ingot_status check_equations(const IngotHeader& header, const Place& place) {
   if (header.body_offset != body || body > header.content_size) {
     return place.fail(INGOT_E_HEADER_FIELD, FIELD(body_offset), header.body_offset, body);
   }
-  const uint64_t blocks =
-      align_up(header.content_size - body, INGOT_BLOCK_SIZE) / INGOT_BLOCK_SIZE;
+  const uint64_t blocks = align_up(header.content_size - body, INGOT_BLOCK_SIZE) / INGOT_BLOCK_SIZE;
   if (header.block_count != blocks) {
     return place.fail(INGOT_E_HEADER_FIELD, FIELD(block_count), header.block_count, blocks);
   }
@@ -93,8 +92,7 @@ bool same_text(const char text[32], const char* wanted) {
 ingot_status check_product(const IngotHeader& header, const ingot_policy& policy,
                            const Place& place) {
   const bool product_good = header.product[0] != 0 && well_formed(header.product);
-  if (!product_good ||
-      (policy.product != nullptr && !same_text(header.product, policy.product))) {
+  if (!product_good || (policy.product != nullptr && !same_text(header.product, policy.product))) {
     return place.fail(INGOT_E_PRODUCT, FIELD(product));
   }
   const bool for_any = all_zero(header.device_family, sizeof header.device_family);

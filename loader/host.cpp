@@ -64,8 +64,8 @@ void read_processor(ingot_host* host) {
     bool present;
   } rows[] = {
       {INGOT_X86_SSE42, all(l1.c, bit(20) | bit(23))},
-      {INGOT_X86_AVX2, all(l7.b, bit(5) | bit(3) | bit(8)) && all(l1.c, bit(12) | bit(22) | bit(28)) &&
-                           all(extended.c, bit(5))},
+      {INGOT_X86_AVX2, all(l7.b, bit(5) | bit(3) | bit(8)) &&
+                           all(l1.c, bit(12) | bit(22) | bit(28)) && all(extended.c, bit(5))},
       {INGOT_X86_F16C, all(l1.c, bit(29) | bit(28))},
       {INGOT_X86_AVX512, all(l7.b, bit(16) | bit(30) | bit(17) | bit(31) | bit(28))},
       {INGOT_X86_AVX512_VNNI, all(l7.c, bit(11))},

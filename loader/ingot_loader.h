@@ -452,9 +452,9 @@ enum {
   INGOT_STEP_COPY = 2,
   INGOT_STEP_BARRIER = 3,
   INGOT_STEP_FILL = 4,
-  INGOT_STEP_REPEAT = 5,
-  INGOT_STEP_WAIT = 6,
-  INGOT_STEP_SIGNAL = 7
+  INGOT_STEP_WAIT = 5, /* this and the next two: reserved, refused by this loader */
+  INGOT_STEP_SIGNAL = 6,
+  INGOT_STEP_REPEAT = 7
 };
 
 typedef struct ingot_call_info {
@@ -614,8 +614,9 @@ ingot_status ingot_run(ingot_instance* instance, ingot_frame* frame);
  * instance gives the same bytes as a new one. */
 void ingot_reset(ingot_instance* instance);
 
-/* Memory of a slot as the last accepted frame left it: outputs (valid until the next run), states
- * (the value the next frame will read). NULL for inputs and for by_pointer slots not bound. */
+/* Memory of a slot. States: the value that the next frame will read. Outputs: the bound memory, or
+ * the instance's own if the slot is not bound; that is overwritten by the next run, accepted or
+ * not. NULL for inputs, and for by_pointer slots that are not bound. */
 const void* ingot_slot_data(const ingot_instance* instance, uint32_t slot);
 
 /* Replaces the value of a state between frames. nbytes must be the slot's.

@@ -31,10 +31,10 @@ struct Place {
 // Zeros, with "none" in every index. `error` may be null.
 void clear_error(ingot_error* error);
 
-#define INGOT_RETURN_IF(expression)                         \
-  do {                                                      \
-    const ingot_status ingot_status_ = (expression);        \
-    if (ingot_status_ != kOk) return ingot_status_; \
+#define INGOT_RETURN_IF(expression)                  \
+  do {                                               \
+    const ingot_status ingot_status_ = (expression); \
+    if (ingot_status_ != kOk) return ingot_status_;  \
   } while (false)
 
 // Offset of a field within a record, for error places.
@@ -107,7 +107,7 @@ struct ingot_artifact {
   uint32_t signature_count;
   uint32_t counted_keys;
   uint32_t block_next;  // of ingot_recheck
-  bool trusted;  // enough keys signed; false only for an accepted unsigned artifact
+  bool trusted;         // enough keys signed; false only for an accepted unsigned artifact
   bool huge_pages;
   bool locked;
   bool code_sealed;

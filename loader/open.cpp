@@ -18,8 +18,8 @@ ingot_status check_envelope(ingot_artifact* artifact, const Source& source,
   Place place = {error, 1, kNone, kNone, kNone};
   const uint64_t content_limit =
       policy.max_file_nbytes == 0 ? INGOT_MAX_CONTENT : policy.max_file_nbytes;
-  const uint64_t file_limit = policy.max_file_nbytes == 0 ? INGOT_MAX_CONTENT + kMaxSignatureBlock
-                                                          : policy.max_file_nbytes;
+  const uint64_t file_limit =
+      policy.max_file_nbytes == 0 ? INGOT_MAX_CONTENT + kMaxSignatureBlock : policy.max_file_nbytes;
   if (source.length < INGOT_MIN_FILE_SIZE) {
     return place.fail(INGOT_E_TRUNCATED, kNone, source.length, INGOT_MIN_FILE_SIZE);
   }
@@ -72,8 +72,8 @@ ingot_status copy_content(ingot_artifact* artifact, const Source& source, ingot_
     artifact->huge_pages = ask_huge_pages(content, artifact->copy.nbytes);
   }
   std::memcpy(content, &artifact->header, sizeof artifact->header);
-  const ingot_status status =
-      read_source(source, INGOT_HEADER_SIZE, content + INGOT_HEADER_SIZE, nbytes - INGOT_HEADER_SIZE);
+  const ingot_status status = read_source(source, INGOT_HEADER_SIZE, content + INGOT_HEADER_SIZE,
+                                          nbytes - INGOT_HEADER_SIZE);
   if (status != kOk) return place.fail(status);
   if (!make_read_only(artifact->copy)) return place.fail(INGOT_E_SEAL);
   if ((artifact->load_flags & INGOT_LOAD_LOCK_PAGES) != 0) {

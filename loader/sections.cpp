@@ -71,8 +71,7 @@ const SectionRule* find_rule(uint32_t type) {
   return nullptr;
 }
 
-constexpr uint16_t kKnownFlags =
-    INGOT_SECTION_REQUIRED | INGOT_SECTION_EXEC | INGOT_SECTION_PAGE;
+constexpr uint16_t kKnownFlags = INGOT_SECTION_REQUIRED | INGOT_SECTION_EXEC | INGOT_SECTION_PAGE;
 
 ingot_status check_span(const IngotSectionEntry& entry, uint64_t previous_end,
                         uint64_t content_size, const Place& place) {
@@ -137,9 +136,9 @@ ingot_status check_unique(const ingot_artifact& artifact, uint32_t index, const 
   const bool exclusive = rule != nullptr && rule->where == Where::Either;
   for (uint32_t i = 0; i < index; ++i) {
     const IngotSectionEntry other = artifact.section(i);
-    const bool mixed = exclusive && other.type == entry.type &&
-                       (other.variant == INGOT_VARIANT_COMMON) !=
-                           (entry.variant == INGOT_VARIANT_COMMON);
+    const bool mixed =
+        exclusive && other.type == entry.type &&
+        (other.variant == INGOT_VARIANT_COMMON) != (entry.variant == INGOT_VARIANT_COMMON);
     if (mixed || same_identity(entry, other)) {
       return place.fail(INGOT_E_SECTION_DUPLICATE, FIELD(type), index, i);
     }
@@ -182,7 +181,8 @@ ingot_status check_present(const ingot_artifact& artifact, const Place& place) {
     bool good = true;
     if (rule.where == Where::Common) good = !needed || common == 1;
     if (rule.where == Where::EachVariant) good = !needed || each == variants;
-    if (rule.where == Where::Either) good = common == 1 || each == variants || (!needed && each == 0);
+    if (rule.where == Where::Either)
+      good = common == 1 || each == variants || (!needed && each == 0);
     if (!good) {
       return place.fail(INGOT_E_SECTION_MISSING, FIELD(type), common + each, rule.type);
     }

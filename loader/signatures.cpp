@@ -199,8 +199,8 @@ ingot_status check_trust(ingot_artifact* artifact, const EntryList lists[2],
         }));
   }
   const uint32_t threshold = policy.threshold == 0 ? 1 : policy.threshold;
-  const bool enough = tally.counted >= threshold &&
-                      (policy.required_purposes & ~tally.purposes) == 0;
+  const bool enough =
+      tally.counted >= threshold && (policy.required_purposes & ~tally.purposes) == 0;
   artifact->counted_keys = tally.counted;
   artifact->trusted = enough;
   if (enough || !demanded) return kOk;

@@ -39,8 +39,8 @@ struct CodePiece {
 enum class CodeMapping { Done, NoMemory, SealFailed, ExecDenied };
 
 // Maps the pieces, one after the other, readable and executable and never writable: from a sealed
-// memory file, or (unless `allow_private` is false) from anonymous memory that is writable first and
-// executable after. On aarch64 the instruction cache is made to agree.
+// memory file, or (unless `allow_private` is false) from anonymous memory that is writable first
+// and executable after. On aarch64 the instruction cache is made to agree.
 struct CodeRequest {
   const CodePiece* pieces;
   uint32_t count;

@@ -1,0 +1,261 @@
+// One frame: inputs in, transforms checked, calls made, results checked, then accepted or not.
+#include <time.h>
+
+#include "loader/instance.h"
+
+namespace ingot::loader {
+
+namespace {
+
+#if defined(__x86_64__)
+constexpr uint32_t kPlainControl = INGOT_FP_X86_DEFAULT;
+#else
+constexpr uint32_t kPlainControl = INGOT_FP_AARCH64_DEFAULT;
+#endif
+
+uint64_t now_nanoseconds() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
+}
+
+class FrameRun {
+ public:
+  FrameRun(ingot_instance* instance, ingot_frame* frame)
+      : instance_(*instance), tables_(instance->artifact->tables), frame_(*frame) {}
+
+  void run();
+
+ private:
+  bool everything_bound();
+  void poison();
+  void copy_inputs();
+  bool check_transforms();
+  void note_frames();
+  bool make_calls();
+  bool make_call(uint32_t index);
+  bool skip_call(uint32_t index);
+  void fill(const IngotTransformRecord& transform);
+  bool check_finite();
+  bool finite(const Slot& slot, uint32_t buffer);
+  void accept();
+
+  bool reject(ingot_status status, uint32_t slot) {
+    frame_.status = status;
+    frame_.slot = slot;
+    return false;
+  }
+
+  ingot_instance& instance_;
+  const Tables& tables_;
+  ingot_frame& frame_;
+  uint64_t filled_ = 0;  // one bit for each transform whose warp is replaced
+};
+
+bool FrameRun::everything_bound() {
+  for (uint32_t i = 0; i < tables_.io.count; ++i) {
+    const Slot& slot = instance_.slots[i];
+    const bool needed = slot.io.direction == INGOT_DIRECTION_INPUT || slot.by_pointer;
+    if (needed && !slot.bound.is_bound) return reject(INGOT_E_ARG_MISSING, i);
+  }
+  return true;
+}
+
+void FrameRun::poison() {
+  for (uint32_t i = 0; i < tables_.arenas.count; ++i) {
+    const IngotArenaRecord arena = tables_.arenas[i];
+    if (arena.role == INGOT_ARENA_FRAME) {
+      std::memset(instance_.arena_start[i], 0xFF, static_cast<size_t>(arena.nbytes));
+    }
+  }
+}
+
+void FrameRun::copy_inputs() {
+  for (uint32_t i = 0; i < tables_.io.count; ++i) {
+    const Slot& slot = instance_.slots[i];
+    if (slot.io.direction != INGOT_DIRECTION_INPUT || slot.by_pointer || slot.io.nbytes == 0) {
+      continue;
+    }
+    std::memcpy(instance_.buffer_address[slot.buffer], slot.bound.data,
+                static_cast<size_t>(slot.io.nbytes));
+  }
+}
+
+// Reads the matrices where the calls will read them.
+bool FrameRun::check_transforms() {
+  for (uint32_t i = 0; i < tables_.transforms.count; ++i) {
+    const IngotTransformRecord t = tables_.transforms[i];
+    const uint8_t* slot = instance_.buffer_address[instance_.slots[t.io].buffer];
+    const ingot_status status = check_matrix(slot + t.matrix_offset, t.width, t.height);
+    if (status == kOk) continue;
+    if (t.policy != INGOT_TRANSFORM_FILL) return reject(status, t.io);
+    if (filled_ == 0) reject(status, t.io);  // the number stays with the frame
+    filled_ |= uint64_t{1} << i;
+    frame_.flags |= INGOT_FRAME_FILLED;
+  }
+  return true;
+}
+
+// Frames that were seen before or are too old are used, but not silently.
+void FrameRun::note_frames() {
+  for (uint32_t i = 0; i < tables_.io.count; ++i) {
+    Slot& slot = instance_.slots[i];
+    if (slot.io.camera == kNone) continue;
+    const Bound& bound = slot.bound;
+    uint32_t flags = 0;
+    if (bound.has_sequence) {
+      if (slot.has_last_sequence && bound.sequence <= slot.last_sequence) flags = INGOT_FRAME_STALE;
+      slot.has_last_sequence = true;
+      slot.last_sequence = bound.sequence;
+    }
+    const uint32_t limit = tables_.cameras[slot.io.camera].max_age_us;
+    if (bound.has_age && limit != 0 && bound.age_us > limit) flags |= INGOT_FRAME_OLD;
+    if (flags != 0 && frame_.slot == kNone) frame_.slot = i;
+    frame_.flags |= flags;
+  }
+}
+
+bool FrameRun::make_call(uint32_t index) {
+  const PlannedCall& call = instance_.calls[index];
+  const void** addresses = instance_.addresses + call.first_pointer;
+  switch (call.kind) {
+    case INGOT_CALL_PROGRAM: {
+      const int32_t result =
+          call.program(addresses, instance_.scalars + call.first_scalar, 0, call.outer_range, 0);
+      if ((result & INGOT_PROGRAM_INDEX_CLAMPED) != 0) frame_.flags |= INGOT_FRAME_CLAMPED;
+      if ((result & ~INGOT_PROGRAM_INDEX_CLAMPED) == 0) return true;
+      frame_.call = index;
+      frame_.result = result;
+      return reject(INGOT_E_RUN_FAILED, kNone);
+    }
+    case INGOT_CALL_COPY:
+      std::memcpy(const_cast<void*>(addresses[1]), addresses[0], static_cast<size_t>(call.nbytes));
+      return true;
+    case INGOT_CALL_FILL:
+      std::memset(const_cast<void*>(addresses[0]), call.fill_value,
+                  static_cast<size_t>(call.nbytes));
+      return true;
+    default: return true;  // BARRIER: there is no other queue
+  }
+}
+
+void FrameRun::fill(const IngotTransformRecord& t) {
+  uint8_t* to = instance_.buffer_address[t.fill_buffer] + t.fill_offset;
+  const size_t luma = size_t{t.width} * t.height;
+  std::memset(to, t.fill_luma, luma);
+  if (t.kind == INGOT_TRANSFORM_ROAD) std::memset(to + luma, t.fill_chroma, luma / 2);
+}
+
+// True if a replaced warp covers this call. Its last call is where the fill value goes.
+bool FrameRun::skip_call(uint32_t index) {
+  bool skipped = false;
+  for (uint32_t i = 0; i < tables_.transforms.count; ++i) {
+    if ((filled_ >> i & 1) == 0) continue;
+    const IngotTransformRecord t = tables_.transforms[i];
+    if (index < t.first_call || index > t.last_call) continue;
+    skipped = true;
+    if (index == t.last_call) fill(t);
+  }
+  return skipped;
+}
+
+bool FrameRun::make_calls() {
+  for (uint32_t i = 0; i < tables_.calls.count; ++i) {
+    const uint64_t begin = instance_.hook != nullptr ? now_nanoseconds() : 0;
+    const bool skipped = filled_ != 0 && skip_call(i);
+    if (!skipped && !make_call(i)) return false;
+    if (instance_.hook != nullptr) {
+      instance_.hook(instance_.hook_user, i, now_nanoseconds() - begin);
+    }
+  }
+  const bool refuse = (instance_.flags & INGOT_RUN_REFUSE_CLAMPED) != 0;
+  if ((frame_.flags & INGOT_FRAME_CLAMPED) == 0) return true;
+  if (frame_.status == kOk || refuse) frame_.status = INGOT_E_INDEX_CLAMPED;
+  return !refuse;
+}
+
+bool element_finite(uint32_t dtype, const uint8_t* at) {
+  switch (dtype) {
+    case INGOT_DTYPE_F32: return (load<uint32_t>(at) & 0x7F800000u) != 0x7F800000u;
+    case INGOT_DTYPE_F16: return (load<uint16_t>(at) & 0x7C00u) != 0x7C00u;
+    case INGOT_DTYPE_BF16: return (load<uint16_t>(at) & 0x7F80u) != 0x7F80u;
+    case INGOT_DTYPE_F64: return (load<uint64_t>(at) >> 52 & 0x7FFu) != 0x7FFu;
+    default: return true;
+  }
+}
+
+bool FrameRun::finite(const Slot& slot, uint32_t buffer) {
+  const uint8_t* data = instance_.buffer_address[buffer];
+  bool good = true;
+  for_each_element(slot.io, [&](uint64_t index, uint64_t offset) {
+    good = element_finite(slot.io.dtype, data + offset);
+    if (!good) frame_.element = index;
+    return good;
+  });
+  return good;
+}
+
+bool FrameRun::check_finite() {
+  if ((instance_.flags & INGOT_RUN_CHECK_OUTPUTS) == 0) return true;
+  for (uint32_t i = 0; i < tables_.io.count; ++i) {
+    const Slot& slot = instance_.slots[i];
+    if (slot.io.direction == INGOT_DIRECTION_INPUT || !is_float(slot.io.dtype)) continue;
+    const uint32_t buffer = slot.next_buffer != kNone ? slot.next_buffer : slot.buffer;
+    if (!finite(slot, buffer)) return reject(INGOT_E_OUTPUT_NONFINITE, i);
+  }
+  return true;
+}
+
+void FrameRun::accept() {
+  for (uint32_t i = 0; i < tables_.io.count; ++i) {
+    const Slot& slot = instance_.slots[i];
+    if (slot.next_buffer != kNone) {
+      uint8_t* state = instance_.buffer_address[slot.buffer];
+      set_buffer(&instance_, slot.buffer, instance_.buffer_address[slot.next_buffer]);
+      set_buffer(&instance_, slot.next_buffer, state);
+    }
+    const bool copied_out = slot.io.direction == INGOT_DIRECTION_OUTPUT && !slot.by_pointer &&
+                            slot.bound.is_bound && slot.io.nbytes > 0;
+    if (copied_out) {
+      std::memcpy(slot.bound.data, instance_.buffer_address[slot.buffer],
+                  static_cast<size_t>(slot.io.nbytes));
+    }
+  }
+  frame_.accepted = 1;
+  frame_.valid = filled_ == 0 ? 1 : 0;
+}
+
+void FrameRun::run() {
+  if (!everything_bound()) return;
+  if ((instance_.flags & INGOT_RUN_POISON) != 0) poison();
+  copy_inputs();
+  const uint32_t host_control = read_fp_control();
+  // The matrices are judged with plain rounding and denormals, whatever host and artifact use.
+  write_fp_control(kPlainControl);
+  bool good = check_transforms();
+  if (good) {
+    note_frames();
+    write_fp_control(tables_.record.fp_control);
+    good = make_calls();
+  }
+  write_fp_control(host_control);
+  if (good && check_finite()) accept();
+}
+
+}  // namespace
+
+bool is_float(uint32_t dtype) { return dtype >= INGOT_DTYPE_F32 && dtype <= INGOT_DTYPE_F64; }
+
+}  // namespace ingot::loader
+
+ingot_status ingot_run(ingot_instance* instance, ingot_frame* frame) {
+  ingot_frame own;
+  if (frame == nullptr) frame = &own;
+  std::memset(frame, 0, sizeof *frame);
+  frame->slot = frame->call = INGOT_NONE;
+  const uint64_t begin = ingot::loader::now_nanoseconds();
+  ingot::loader::FrameRun(instance, frame).run();
+  frame->generation = ++instance->generation;
+  frame->nanoseconds = ingot::loader::now_nanoseconds() - begin;
+  return frame->status;
+}
