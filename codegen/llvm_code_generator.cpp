@@ -1,0 +1,78 @@
+#include "codegen/llvm_code_generator.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "codegen/compile_object.h"
+#include "codegen/link_blob.h"
+
+namespace ingot {
+namespace {
+
+class LlvmCodeGenerator final : public CodeGenerator {
+ public:
+  Result<CodeBlob> generate(std::span<const ScheduledKernel* const> kernels, const Target& target,
+                            const CodeOptions& options) override;
+  Result<std::string> emit_text(const ScheduledKernel& kernel, const Target& target,
+                                const std::string& kind) override;
+};
+
+// Each kernel is a module, a context and an object of its own, so neither the number of threads
+// nor their order can show in the bytes; the link puts them together in the order given.
+Result<CodeBlob> LlvmCodeGenerator::generate(std::span<const ScheduledKernel* const> kernels,
+                                             const Target& target, const CodeOptions& options) {
+  std::vector<CompiledObject> objects(kernels.size());
+  std::vector<std::optional<Failure>> failures(kernels.size());
+  std::atomic<std::size_t> next = 0;
+  std::mutex progress_mutex;
+  std::size_t done = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < kernels.size(); i = next++) {
+      auto object =
+          compile_object(*kernels[i], target, options.strict, "program" + std::to_string(i));
+      if (object) {
+        objects[i] = *std::move(object);
+      } else {
+        failures[i] = std::move(object).error();
+      }
+      const std::lock_guard lock(progress_mutex);
+      ++done;
+      if (options.progress) options.progress(done, kernels.size());
+    }
+  };
+  {
+    const auto wanted = static_cast<std::size_t>(std::max(options.jobs, 1));
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i < std::min(wanted, kernels.size()); ++i) threads.emplace_back(work);
+    work();
+  }
+  std::optional<Failure> all;
+  for (std::optional<Failure>& failure : failures) {
+    if (!failure) continue;
+    if (!all) {
+      all = std::move(failure);
+    } else {
+      std::ranges::move(failure->diagnostics, std::back_inserter(all->diagnostics));
+    }
+  }
+  if (all) return std::unexpected(*std::move(all));
+  return link_blob(objects);
+}
+
+Result<std::string> LlvmCodeGenerator::emit_text(const ScheduledKernel& kernel,
+                                                 const Target& target, const std::string& kind) {
+  if (kind == "llvm") return compile_text(kernel, target, false, CodeText::Llvm);
+  if (kind == "asm") return compile_text(kernel, target, false, CodeText::Assembly);
+  return fail(ExitCode::Usage, "unknown-text", "'" + kind + "' is not a kind of text", {},
+              "use llvm or asm");
+}
+
+}  // namespace
+
+std::unique_ptr<CodeGenerator> make_llvm_code_generator() {
+  return std::make_unique<LlvmCodeGenerator>();
+}
+
+}  // namespace ingot

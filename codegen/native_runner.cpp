@@ -1,0 +1,81 @@
+// Constants and references: every kernel strictly compiled for the least processor of this
+// architecture, so that the numbers do not depend on the machine that compiles.
+#include "codegen/native_runner.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "codegen/executable_memory.h"
+#include "codegen/llvm_code_generator.h"
+
+namespace ingot {
+namespace {
+
+class NativeRunner final : public KernelRunner {
+ public:
+  Result<void> run(std::span<const Call> calls) override;
+
+ private:
+  // Of each call; what is not compiled yet is compiled together.
+  Result<std::vector<Program>> programs_of(std::span<const Call> calls);
+
+  std::unique_ptr<CodeGenerator> generator_ = make_llvm_code_generator();
+  std::vector<ExecutableMemory> memory_;
+  std::map<std::string, Program> programs_;  // by identity of the kernel
+};
+
+Result<std::vector<Program>> NativeRunner::programs_of(std::span<const Call> calls) {
+  std::vector<std::string> keys;
+  std::vector<const ScheduledKernel*> missing;
+  std::vector<std::string> missing_keys;
+  std::set<std::string> seen;
+  std::map<const ScheduledKernel*, std::string> known_keys;
+  for (const Call& call : calls) {
+    auto [known, is_new] = known_keys.try_emplace(call.kernel);
+    if (is_new) known->second = identity_key(*call.kernel);
+    keys.push_back(known->second);
+    if (programs_.contains(keys.back()) || !seen.insert(keys.back()).second) continue;
+    missing.push_back(call.kernel);
+    missing_keys.push_back(keys.back());
+  }
+  if (!missing.empty()) {
+    CodeOptions options;
+    options.strict = true;
+    options.jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    INGOT_ASSIGN(const CodeBlob blob, generator_->generate(missing, baseline_target(), options));
+    INGOT_ASSIGN(ExecutableMemory memory, ExecutableMemory::map(blob.bytes));
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      programs_[missing_keys[i]] = memory.program(blob.entries[i]);
+    }
+    memory_.push_back(std::move(memory));
+  }
+  std::vector<Program> programs;
+  for (const std::string& key : keys) programs.push_back(programs_.at(key));
+  return programs;
+}
+
+Result<void> NativeRunner::run(std::span<const Call> calls) {
+  INGOT_ASSIGN(const std::vector<Program> programs, programs_of(calls));
+  const DefaultFloatMode mode;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const std::vector<const void*> buffers(calls[i].buffers.begin(), calls[i].buffers.end());
+    const auto turns = static_cast<std::uint32_t>(calls[i].kernel->parallel_extent());
+    const std::int32_t result = programs[i](buffers.data(), nullptr, 0, turns, 0);
+    if ((result & ~1) != 0) {
+      Diagnostic diagnostic;
+      diagnostic.code = "program-failed";
+      diagnostic.node = calls[i].kernel->name;
+      diagnostic.message = "the program returned " + std::to_string(result);
+      return fail(ExitCode::Internal, std::move(diagnostic));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<KernelRunner> make_native_runner() { return std::make_unique<NativeRunner>(); }
+
+}  // namespace ingot
