@@ -1,5 +1,6 @@
 #include "compiler/kernel/expr.h"
 
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -54,6 +55,45 @@ std::int64_t floored_mod(std::int64_t a, std::int64_t divisor) {
 }
 
 }  // namespace
+
+std::string_view name(Combine combine) {
+  switch (combine) {
+    case Combine::Sum: return "sum";
+    case Combine::Product: return "product";
+    case Combine::Max: return "max";
+    case Combine::Min: return "min";
+  }
+  return "sum";
+}
+
+ScalarOp scalar_op(Combine combine) {
+  switch (combine) {
+    case Combine::Sum: return ScalarOp::Add;
+    case Combine::Product: return ScalarOp::Mul;
+    case Combine::Max: return ScalarOp::Max;
+    case Combine::Min: return ScalarOp::Min;
+  }
+  return ScalarOp::Add;
+}
+
+Scalar identity(Combine combine, DType dtype) {
+  switch (combine) {
+    case Combine::Sum: return Scalar::zero(dtype);
+    case Combine::Product: return Scalar::of_int(dtype, 1);
+    case Combine::Max:
+    case Combine::Min: break;
+  }
+  const bool highest = combine == Combine::Min;
+  if (is_float(dtype)) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return Scalar::of_float(dtype, highest ? infinity : -infinity);
+  }
+  if (dtype == DType::Bool) return Scalar::of_int(dtype, highest ? 1 : 0);
+  if (!is_signed(dtype)) return Scalar::of_int(dtype, highest ? -1 : 0);
+  const std::int64_t lowest =
+      std::numeric_limits<std::int64_t>::min() >> (64 - 8 * size_bytes(dtype));
+  return Scalar::of_int(dtype, highest ? ~lowest : lowest);
+}
 
 void ExprPool::grow_slots() {
   const std::size_t size = slots_.empty() ? 64 : slots_.size() * 2;

@@ -8,6 +8,7 @@
 #include <deque>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/tensor/scalar.h"
@@ -37,6 +38,10 @@ enum class ExprKind : std::uint8_t {
 };
 
 enum class Combine : std::uint8_t { Sum, Product, Max, Min };
+[[nodiscard]] std::string_view name(Combine combine);  // "sum", "product", "max", "min"
+[[nodiscard]] ScalarOp scalar_op(Combine combine);     // Add, Mul, Max, Min
+// The value that changes nothing, where every reduce starts: 0, 1, lowest, highest (-inf, inf).
+[[nodiscard]] Scalar identity(Combine combine, DType dtype);
 
 struct Expr {
   ExprKind kind = ExprKind::Constant;
