@@ -76,7 +76,7 @@ class GraphBuilder {
     std::int64_t groups = 1;
   };
   ValueId convolution(ValueId x, ValueId w, const Convolution& convolution);
-  // A known index in range with equal steps becomes a view.
+  // A known index in range is counted from the start; with equal steps the result is a view.
   ValueId gather(ValueId data, ValueId index, int axis, bool in_range = false);
 
   // --- compositions

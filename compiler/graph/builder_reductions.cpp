@@ -24,17 +24,23 @@ class Axes {
   std::vector<std::int64_t> extents_;
 };
 
-// Start and step of a known index of equal steps within 0..extent-1, for a gather that is a view.
-struct Steps {
-  std::int64_t start = 0;
-  std::int64_t step = 0;
-};
-std::optional<Steps> equal_steps(std::vector<std::int64_t> index, std::int64_t extent) {
-  if (index.empty()) return std::nullopt;
+// A known index counted from the start; nullopt if one of them is out of range.
+std::optional<std::vector<std::int64_t>> from_start(std::vector<std::int64_t> index,
+                                                    std::int64_t extent) {
   for (std::int64_t& i : index) {
     if (i < 0) i += extent;
     if (i < 0 || i >= extent) return std::nullopt;
   }
+  return index;
+}
+
+// Start and step of an index with equal steps, for a gather that is a view.
+struct Steps {
+  std::int64_t start = 0;
+  std::int64_t step = 0;
+};
+std::optional<Steps> equal_steps(const std::vector<std::int64_t>& index) {
+  if (index.empty()) return std::nullopt;
   const Steps steps{index[0], index.size() > 1 ? index[1] - index[0] : 0};
   for (std::size_t i = 0; i < index.size(); ++i) {
     if (index[i] != steps.start + static_cast<std::int64_t>(i) * steps.step) return std::nullopt;
@@ -226,10 +232,12 @@ ValueId GraphBuilder::gather(ValueId data, ValueId index, int axis, bool in_rang
   to.insert(to.end(), chosen.begin(), chosen.end());
   to.insert(to.end(), from.begin() + axis + 1, from.end());
 
-  if (const auto values = known_ints(index)) {
+  const auto values = known_ints(index);
+  const auto places = values ? from_start(*values, from[at(axis)]) : std::nullopt;
+  if (places) {
     const bool small_data = is_known_[data.index] && element_count(from) <= kFoldLimit;
-    const auto steps = equal_steps(*values, from[at(axis)]);
-    if (steps && !small_data && (chosen.size() <= 1 || values->size() == 1)) {
+    const auto steps = equal_steps(*places);
+    if (steps && !small_data && (chosen.size() <= 1 || places->size() == 1)) {
       const auto shift = static_cast<int>(chosen.size()) - 1;
       std::vector<AffineIndex> reads;
       for (int d = 0; d < static_cast<int>(from.size()); ++d) {
@@ -241,9 +249,8 @@ ValueId GraphBuilder::gather(ValueId data, ValueId index, int axis, bool in_rang
       }
       return view(data, std::move(to), std::move(reads));
     }
-    in_range = in_range || std::ranges::all_of(*values, [&](std::int64_t i) {
-                 return 0 <= i && i < from[at(axis)];
-               });
+    in_range = true;
+    if (*places != *values) index = constant(Tensor::of_ints(dtype(index), chosen, *places));
   }
   return fold_or_append(node(GatherOp{axis, in_range}, dtype(data), std::move(to), {data, index}));
 }

@@ -81,7 +81,8 @@ struct ContractOp {
 };
 // out[..., i..., ...] = data[..., index[i...], ...] along `axis`; inputs are data and an i32 or i64
 // index. A negative index counts from the end; one still outside is clamped and reported by the
-// frame as INDEX_CLAMPED. With `in_range` the producer has proved the range already.
+// frame as INDEX_CLAMPED. With `in_range` the producer has proved that every index lies between 0
+// and the last, so that it is used as it is.
 struct GatherOp {
   int axis = 0;
   bool in_range = false;

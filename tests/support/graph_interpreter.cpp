@@ -330,6 +330,7 @@ class NodeRun {
     for (const Position& place : positions(node_.shape)) {
       const auto begin = place.begin() + op.axis;
       std::int64_t chosen = index.at(Position(begin, begin + index_rank)).as_int();
+      INGOT_CHECK(!op.in_range || (chosen >= 0 && chosen < extent), "an index is not in range");
       if (chosen < 0) chosen += extent;
       if (chosen < 0 || chosen >= extent) run_.index_clamped = true;
       Position source(place.begin(), begin);

@@ -239,10 +239,11 @@ TEST_F(GraphBuilderTest, GatherOfAKnownIndexIsAView) {
   const ValueId scalar = g.constant(Tensor::splat({}, Scalar::of_int(DType::I64, -1)));
   EXPECT_EQ(text(g.gather(x, scalar, 0)), "view f32[8] %0 [2,a0]");
   EXPECT_EQ(text(g.gather(x, i64s({6, 4, 2}), 1)), "view f32[3,3] %0 [a0,-2*a1+6]");
-  // Unequal steps stay a gather, but the range is proved.
+  // Unequal steps stay a gather, but the range is proved and negative indices are gone.
   const ValueId uneven = g.gather(x, i64s({6, 4, -7}), 1);
   ASSERT_TRUE(is<GatherOp>(uneven));
   EXPECT_TRUE(std::get<GatherOp>(g[uneven].op).in_range);
+  EXPECT_EQ(g.known_ints(g[uneven].inputs[1]), (std::vector<std::int64_t>{6, 4, 1}));
   const ValueId outside = g.gather(x, i64s({8}), 1);
   ASSERT_TRUE(is<GatherOp>(outside));
   EXPECT_FALSE(std::get<GatherOp>(g[outside].op).in_range);
@@ -260,12 +261,13 @@ TEST_F(GraphBuilderTest, ConvolutionForms) {
             "reads=[a0,a4,a2+a5-1,a3+a6-1] reads=[a1,a4,a5,a6]");
   GraphBuilder::Convolution grouped{{2, 2}, {1, 2}, {0, 1}, {3, 3}, 2};
   EXPECT_EQ(text(g.convolution(x, input({6, 2, 3, 3}), grouped)),
-            "contract f32[1,6,3,3] %0 %3 extents=[1,2,3,3,3|2,3,3] output=[a0,3*a1+a2,a3,a4] "
-            "reads=[a0,2*a1+a5,2*a3+a6,2*a4+2*a7-1] reads=[3*a1+a2,a5,a6,a7]");
+            "contract f32[1,6,3,3] %0 %4 extents=[1,2,3,3,3|2,3,3] output=[a0,3*a1+a2,a3,a4] "
+            "reads=[a0,2*a1+a5,2*a3+a6,2*a4+2*a7-1] reads=[a1,a2,a5,a6,a7]");
+  EXPECT_EQ(text(ValueId{4}), "reshape f32[2,3,2,3,3] %3");
   GraphBuilder::Convolution depthwise = same;
   depthwise.groups = 4;
   EXPECT_EQ(text(g.convolution(x, input({4, 1, 3, 3}), depthwise)),
-            "contract f32[1,4,8,8] %0 %5 extents=[1,4,8,8|3,3] output=[a0,a1,a2,a3] "
+            "contract f32[1,4,8,8] %0 %6 extents=[1,4,8,8|3,3] output=[a0,a1,a2,a3] "
             "reads=[a0,a1,a2+a4-1,a3+a5-1] reads=[a1,0,a4,a5]");
 }
 

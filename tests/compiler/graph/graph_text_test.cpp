@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "compiler/graph/builder.h"
 #include "compiler/graph/graph.h"
 
@@ -104,6 +107,31 @@ TEST(GraphText, ErrorsNameLineAndExpectation) {
   EXPECT_EQ(in_graph("}\nmore"), "line 4: expected the end of the text");
   EXPECT_EQ(parse_error("graph \"g\" {\n"), "line 1: expected a closing brace");
   EXPECT_EQ(parse_error("module"), "line 1: expected 'graph \"NAME\" {'");
+}
+
+TEST(GraphText, TheDocumentedExampleIsReal) {
+  GraphBuilder builder("example");
+  const ValueId image = builder.input("image", DType::F32, {1, 3, 8, 8});
+  const ValueId weights =
+      builder.constant(Tensor::splat({4, 3, 3, 3}, Scalar::of_float(DType::F32, 0.125)));
+  builder.set_source("conv1");
+  const ValueId product = builder.convolution(image, weights, {{1, 1}, {1, 1}, {1, 1}, {8, 8}, 1});
+  builder.set_source("");
+  const double values[] = {0.5, -0.25, 0, 1};
+  const ValueId bias = builder.constant(Tensor::of_floats(DType::F32, {4}, values));
+  builder.set_source("conv1");
+  const ValueId sum =
+      builder.add(product, builder.view(bias, {1, 4, 8, 8}, {AffineIndex::of_axis(1)}));
+  builder.set_source("");
+  const ValueId zero = builder.like(sum, 0);
+  builder.set_source("relu1");
+  builder.output("features", builder.max(sum, zero));
+  ASSERT_TRUE(validate_graph(builder.graph()).has_value());
+
+  std::ifstream file(INGOT_SOURCE_DIR "/docs/ir/graph.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = print_graph(builder.graph());
+  EXPECT_NE(page.find("```\n" + text + "```"), std::string::npos) << text;
 }
 
 }  // namespace
