@@ -22,7 +22,7 @@ void append(Block& to, Block from) {
   for (Statement& statement : from) to.push_back(std::move(statement));
 }
 
-ScalarOp scalar_op(Combine combine) {
+ScalarOp operation_of(Combine combine) {
   switch (combine) {
     case Combine::Sum: return ScalarOp::Add;
     case Combine::Product: return ScalarOp::Mul;
@@ -288,7 +288,7 @@ class Applier {
       return pool().scalar(ScalarOp::Fma, operands);
     }
     const std::array<ExprId, 2> operands{sum, value};
-    return pool().scalar(scalar_op(reduce.reduce), operands, reduce.strict);
+    return pool().scalar(operation_of(reduce.reduce), operands, reduce.strict);
   }
 
   bool runs_over(const Expr& reduce, std::uint32_t range) const {
