@@ -128,7 +128,7 @@ TEST(GraphText, TheDocumentedExampleIsReal) {
   builder.output("features", builder.max(sum, zero));
   ASSERT_TRUE(validate_graph(builder.graph()).has_value());
 
-  std::ifstream file(INGOT_SOURCE_DIR "/docs/ir/graph.md");
+  std::ifstream file(INGOT_GRAPH_PAGE);
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   const std::string text = print_graph(builder.graph());
   EXPECT_NE(page.find("```\n" + text + "```"), std::string::npos) << text;
