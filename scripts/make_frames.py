@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Synthetic frames for the driving sample.
+
+usage: make_frames.py CAMERA.json OUT_DIR COUNT
+writes OUT_DIR/0000/NAME.npy, OUT_DIR/0001/NAME.npy, ... for every input of the pipeline: moving
+pictures, the published matrices at zero calibration, no desire, right-hand traffic.
+"""
+import json
+import os
+import struct
+import sys
+
+# Matrices from output pixel to camera pixel: scale and offset, by camera width.
+ROAD = {1928: (2.90989017, 219.068130, 465.489227), 1344: (1.25439560, 350.874725, 320.290771)}
+WIDE = {1928: (1.24615383, 644.984619, 414.833832), 1344: (0.934615374, 432.738464, 238.125381)}
+
+
+def write_npy(path, descr, shape, data):
+    header = "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }" % (
+        descr, ''.join('%d,' % extent for extent in shape))
+    header += ' ' * (-(len(header) + 11) % 64) + '\n'
+    with open(path, 'wb') as file:
+        file.write(b'\x93NUMPY\x01\x00' + struct.pack('<H', len(header)) + header.encode() + data)
+
+
+def picture(camera, step):
+    """A diagonal ramp that moves, grey chroma; padding is zero."""
+    stride, width, height = camera['stride'], camera['width'], camera['height']
+    ramp = bytes((i & 0xFF) for i in range(width + 256 * 8))
+    frame = bytearray(camera['size'])
+    for row in range(height):
+        start = (row + step) % 256
+        frame[row * stride:row * stride + width] = ramp[start:start + width]
+    chroma = camera['uv_offset']
+    for row in range(height // 2):
+        frame[chroma + row * stride:chroma + row * stride + width] = b'\x80' * width
+    return bytes(frame)
+
+
+def matrix(scale, x, y):
+    return struct.pack('<9f', scale, 0, x, 0, scale, y, 0, 0, 1)
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    with open(sys.argv[1]) as file:
+        camera = json.load(file)
+    for step in range(int(sys.argv[3])):
+        folder = os.path.join(sys.argv[2], '%04d' % step)
+        os.makedirs(folder, exist_ok=True)
+        inputs = {
+            'frame': ('|u1', (camera['size'],), picture(camera, 3 * step)),
+            'big_frame': ('|u1', (camera['size'],), picture(camera, 5 * step)),
+            'tfm': ('<f4', (3, 3), matrix(*ROAD[camera['width']])),
+            'big_tfm': ('<f4', (3, 3), matrix(*WIDE[camera['width']])),
+            'desire': ('<f4', (1, 8), bytes(32)),
+            'traffic_convention': ('<f4', (1, 2), struct.pack('<2f', 0, 1)),
+        }
+        for name, (descr, shape, data) in inputs.items():
+            write_npy(os.path.join(folder, name + '.npy'), descr, shape, data)
+
+
+if __name__ == '__main__':
+    main()

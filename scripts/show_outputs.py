@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Prints the first values, mean and extremes of every float32 output of a sequence.
+
+usage: show_outputs.py OUT_DIR      (OUT_DIR/0000/NAME.npy, ...)
+"""
+import array
+import os
+import sys
+
+
+def floats(path):
+    with open(path, 'rb') as file:
+        data = file.read()
+    start = 10 + int.from_bytes(data[8:10], 'little')
+    if b"'<f4'" not in data[10:start]:
+        return None
+    values = array.array('f')
+    values.frombytes(data[start:])
+    return values
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    for step in sorted(os.listdir(sys.argv[1])):
+        folder = os.path.join(sys.argv[1], step)
+        for name in sorted(os.listdir(folder)):
+            values = floats(os.path.join(folder, name))
+            if values is None:
+                continue
+            first = ' '.join('%9.5f' % value for value in values[:4])
+            print('%s %-8s %5d values: %s ...  mean %.5f, %.4f..%.4f' % (
+                step, name[:-4], len(values), first, sum(values) / len(values), min(values),
+                max(values)))
+
+
+if __name__ == '__main__':
+    main()
