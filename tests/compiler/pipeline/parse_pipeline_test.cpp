@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/pipeline/pipeline.h"
+#include "tests/compiler/camera/warp_vectors.h"
 
 namespace ingot {
 namespace {
 
-// The example of docs/pipeline.md.
 constexpr const char* kDriving = R"({
   "format": "ingot-pipeline/1",
   "name": "driving",
@@ -36,7 +36,7 @@ Result<Pipeline> parse(const nlohmann::ordered_json& json) {
   return parse_pipeline(json.dump(), "p.json");
 }
 
-TEST(ParsePipeline, ReadsTheDocumentedExample) {
+TEST(ParsePipeline, ReadsEveryKindOfStage) {
   const auto pipeline = parse_pipeline(kDriving, "p.json");
   ASSERT_TRUE(pipeline.has_value()) << to_line(pipeline.error().diagnostics.front());
   EXPECT_EQ(pipeline->name, "driving");
@@ -135,6 +135,34 @@ TEST(ParsePipeline, AllMistakesAtOnce) {
   const auto pipeline = parse(json);
   ASSERT_FALSE(pipeline.has_value());
   EXPECT_EQ(pipeline.error().diagnostics.size(), 3U);
+}
+
+// Blocks of a page between ```json and ```.
+std::vector<std::string> json_blocks(const std::string& page) {
+  std::vector<std::string> blocks;
+  for (std::size_t at = page.find("```json"); at != std::string::npos;
+       at = page.find("```json", at)) {
+    const std::size_t begin = at + 7;
+    at = page.find("```", begin);
+    blocks.push_back(page.substr(begin, at - begin));
+  }
+  return blocks;
+}
+
+TEST(ParsePipeline, DocumentedFilesAndSamplesParse) {
+  const std::filesystem::path root(INGOT_SOURCE_DIR);
+  const auto blocks = json_blocks(read_text(root / "docs" / "pipeline.md"));
+  ASSERT_EQ(blocks.size(), 2U);
+  EXPECT_TRUE(parse_pipeline(blocks[0], "pipeline.md").has_value());
+  EXPECT_TRUE(parse_camera(blocks[1], "pipeline.md").has_value());
+  const auto driving = root / "samples" / "driving";
+  const auto sample = parse_pipeline(read_text(driving / "pipeline.json"), "pipeline.json");
+  ASSERT_TRUE(sample.has_value());
+  for (const std::string& camera : sample->cameras) {
+    const std::string text = read_text(driving / camera);
+    EXPECT_TRUE(parse_camera(text, camera).has_value());
+    EXPECT_EQ(text, read_text(root / "samples" / camera)) << camera;
+  }
 }
 
 TEST(ParsePipeline, PathsStayInTheFolder) {
