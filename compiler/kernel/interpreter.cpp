@@ -1,0 +1,727 @@
+// Runs kernels element by element, as the judge of passes.
+//
+// Values are evaluated when a statement needs them and kept until a variable (or register) they
+// depend on changes: every turn of a loop takes a new number from one counter, and a kept value is
+// good while no dependency has a later number than the value itself. Every operand is evaluated,
+// also behind a closed gate or in the unused arm of a select, as compiled code may do.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "compiler/kernel/kernel.h"
+
+namespace ingot {
+namespace {
+
+// Register arrays above this many values are refused, not allocated.
+constexpr std::int64_t kMostRegisterValues = std::int64_t{1} << 28;
+
+// A value as Scalar holds it: floats as binary64, everything else as 64 bits in two's complement.
+using Bits = std::uint64_t;
+
+double as_double(Bits bits) { return std::bit_cast<double>(bits); }
+std::int64_t as_int(Bits bits) { return static_cast<std::int64_t>(bits); }
+Bits of_double(double value) { return std::bit_cast<Bits>(value); }
+Bits of_int(std::int64_t value) { return static_cast<Bits>(value); }
+
+// Rounds once. Sums, products, quotients and square roots computed in binary64 are right after
+// this: binary64 has more than twice the digits of the narrower formats.
+double round_to(DType dtype, double value) {
+  switch (dtype) {
+    case DType::F32: return static_cast<double>(static_cast<float>(value));
+    case DType::F16: return double_from_f16(f16_from_double(value));
+    case DType::BF16: return double_from_bf16(bf16_from_double(value));
+    default: return value;
+  }
+}
+
+Bits wrap_to(DType dtype, Bits bits) {
+  switch (dtype) {
+    case DType::I8: return of_int(static_cast<std::int8_t>(bits));
+    case DType::I16: return of_int(static_cast<std::int16_t>(bits));
+    case DType::I32: return of_int(static_cast<std::int32_t>(bits));
+    case DType::U8: return static_cast<std::uint8_t>(bits);
+    case DType::U16: return static_cast<std::uint16_t>(bits);
+    case DType::U32: return static_cast<std::uint32_t>(bits);
+    default: return bits;
+  }
+}
+
+// Moves an inexact binary64 value whose last digit is even one step toward what was cut off, so
+// that rounding it to a narrower format cannot fall on a tie that is none.
+double to_odd(double value, double rest) {
+  const Bits bits = of_double(value);
+  if (rest == 0 || !std::isfinite(value) || (bits & 1) != 0) return value;
+  return std::nextafter(value, rest > 0 ? std::numeric_limits<double>::infinity()
+                                        : -std::numeric_limits<double>::infinity());
+}
+
+double fused(DType dtype, double a, double b, double c) {
+  if (dtype == DType::F64) return std::fma(a, b, c);
+  if (dtype == DType::F32) {
+    return static_cast<double>(
+        std::fma(static_cast<float>(a), static_cast<float>(b), static_cast<float>(c)));
+  }
+  // The product of two short floats is exact; of the sum, the rest is known exactly.
+  const double product = a * b;
+  const double sum = product + c;
+  const double part = sum - product;
+  const double rest = (product - (sum - part)) + (c - part);
+  return round_to(dtype, to_odd(sum, std::isfinite(rest) ? rest : 0));
+}
+
+// NaN if either is; -0 below +0.
+double least(double a, double b) {
+  if (std::isnan(a)) return a;
+  if (std::isnan(b)) return b;
+  if (a == b) return std::signbit(a) ? a : b;
+  return a < b ? a : b;
+}
+double greatest(double a, double b) {
+  if (std::isnan(a)) return a;
+  if (std::isnan(b)) return b;
+  if (a == b) return std::signbit(a) ? b : a;
+  return a > b ? a : b;
+}
+
+// The operation before rounding to the type.
+double float_operation(ScalarOp op, DType dtype, double a, double b, double c) {
+  switch (op) {
+    case ScalarOp::Neg: return -a;
+    case ScalarOp::Abs: return std::fabs(a);
+    case ScalarOp::Sqrt: return std::sqrt(a);
+    case ScalarOp::Floor: return std::floor(a);
+    case ScalarOp::Ceil: return std::ceil(a);
+    case ScalarOp::Trunc: return std::trunc(a);
+    case ScalarOp::Round: return std::nearbyint(a);
+    case ScalarOp::Exp: return std::exp(a);
+    case ScalarOp::Log: return std::log(a);
+    case ScalarOp::Sin: return std::sin(a);
+    case ScalarOp::Cos: return std::cos(a);
+    case ScalarOp::Tanh: return std::tanh(a);
+    case ScalarOp::Erf: return std::erf(a);
+    case ScalarOp::Add: return a + b;
+    case ScalarOp::Sub: return a - b;
+    case ScalarOp::Mul: return a * b;
+    case ScalarOp::Div: return a / b;
+    case ScalarOp::Min: return least(a, b);
+    case ScalarOp::Max: return greatest(a, b);
+    case ScalarOp::Fma: return fused(dtype, a, b, c);
+    case ScalarOp::Not:
+    case ScalarOp::IsNan:
+    case ScalarOp::FloorDiv:
+    case ScalarOp::FloorMod:
+    case ScalarOp::And:
+    case ScalarOp::Or:
+    case ScalarOp::Xor:
+    case ScalarOp::Eq:
+    case ScalarOp::Ne:
+    case ScalarOp::Lt:
+    case ScalarOp::Le:
+    case ScalarOp::Select: break;
+  }
+  return 0;
+}
+
+Bits float_scalar(ScalarOp op, DType dtype, Bits a, Bits b, Bits c) {
+  switch (op) {
+    case ScalarOp::IsNan: return std::isnan(as_double(a)) ? 1 : 0;
+    case ScalarOp::Eq: return as_double(a) == as_double(b) ? 1 : 0;
+    case ScalarOp::Ne: return as_double(a) != as_double(b) ? 1 : 0;
+    case ScalarOp::Lt: return as_double(a) < as_double(b) ? 1 : 0;
+    case ScalarOp::Le: return as_double(a) <= as_double(b) ? 1 : 0;
+    default:
+      return of_double(
+          round_to(dtype, float_operation(op, dtype, as_double(a), as_double(b), as_double(c))));
+  }
+}
+
+std::int64_t signed_div(std::int64_t a, std::int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return as_int(-of_int(a));  // wraps
+  return a / b;
+}
+std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return as_int(-of_int(a));
+  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
+std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
+  if (b == 0 || b == -1) return 0;
+  const std::int64_t remainder = a % b;
+  return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+}
+
+// Operands of integer or bool type `dtype`; the result before wrapping to it.
+Bits integer_operation(ScalarOp op, DType dtype, Bits a, Bits b) {
+  const bool is_unsigned = dtype == DType::U64;  // the others are held as signed numbers
+  switch (op) {
+    case ScalarOp::Neg: return -a;
+    case ScalarOp::Abs: return is_signed(dtype) && as_int(a) < 0 ? -a : a;
+    case ScalarOp::Not: return dtype == DType::Bool ? a ^ 1 : ~a;
+    case ScalarOp::Add: return a + b;
+    case ScalarOp::Sub: return a - b;
+    case ScalarOp::Mul: return a * b;
+    case ScalarOp::Div:
+      if (is_unsigned) return b == 0 ? 0 : a / b;
+      return of_int(signed_div(as_int(a), as_int(b)));
+    case ScalarOp::FloorDiv:
+      if (is_unsigned) return b == 0 ? 0 : a / b;
+      return of_int(floor_div(as_int(a), as_int(b)));
+    case ScalarOp::FloorMod:
+      if (is_unsigned) return b == 0 ? 0 : a % b;
+      return of_int(floor_mod(as_int(a), as_int(b)));
+    case ScalarOp::Min:
+      if (is_unsigned) return std::min(a, b);
+      return of_int(std::min(as_int(a), as_int(b)));
+    case ScalarOp::Max:
+      if (is_unsigned) return std::max(a, b);
+      return of_int(std::max(as_int(a), as_int(b)));
+    case ScalarOp::And: return a & b;
+    case ScalarOp::Or: return a | b;
+    case ScalarOp::Xor: return a ^ b;
+    case ScalarOp::Eq: return a == b ? 1 : 0;
+    case ScalarOp::Ne: return a != b ? 1 : 0;
+    case ScalarOp::Lt: return (is_unsigned ? a < b : as_int(a) < as_int(b)) ? 1 : 0;
+    case ScalarOp::Le: return (is_unsigned ? a <= b : as_int(a) <= as_int(b)) ? 1 : 0;
+    case ScalarOp::Sqrt:
+    case ScalarOp::Floor:
+    case ScalarOp::Ceil:
+    case ScalarOp::Trunc:
+    case ScalarOp::Round:
+    case ScalarOp::IsNan:
+    case ScalarOp::Exp:
+    case ScalarOp::Log:
+    case ScalarOp::Sin:
+    case ScalarOp::Cos:
+    case ScalarOp::Tanh:
+    case ScalarOp::Erf:
+    case ScalarOp::Fma:
+    case ScalarOp::Select: break;
+  }
+  return 0;
+}
+
+Bits apply(ScalarOp op, DType operand, Bits a, Bits b, Bits c) {
+  if (is_float(operand)) return float_scalar(op, operand, a, b, c);
+  const Bits result = integer_operation(op, operand, a, b);
+  return gives_bool(op) ? result : wrap_to(operand, result);
+}
+
+// An integer as a float that rounds to every shorter format as the integer itself would.
+double double_to_odd(std::uint64_t magnitude) {
+  const auto value = static_cast<double>(magnitude);
+  if (magnitude < (std::uint64_t{1} << 53)) return value;
+  const int spare = 11 - std::countl_zero(magnitude);  // bits below binary64's last
+  std::uint64_t kept = magnitude >> spare;
+  if ((kept << spare) != magnitude) kept |= 1;
+  return std::ldexp(static_cast<double>(kept), spare);
+}
+
+Bits cast(DType from, DType to, Bits value) {
+  if (is_float(from)) {
+    if (is_float(to)) return of_double(round_to(to, as_double(value)));
+    return Scalar::of_float(to, as_double(value)).bits;
+  }
+  if (to == DType::Bool) return value != 0 ? 1 : 0;
+  if (!is_float(to)) return wrap_to(to, value);
+  const bool negative = from != DType::U64 && as_int(value) < 0;
+  const std::uint64_t magnitude = negative ? -value : value;
+  double result = 0;
+  if (to == DType::F64) {
+    result = static_cast<double>(magnitude);
+  } else if (to == DType::F32) {
+    result = static_cast<double>(static_cast<float>(magnitude));
+  } else {
+    result = round_to(to, double_to_odd(magnitude));
+  }
+  return of_double(negative ? -result : result);
+}
+
+Bits read_memory(DType dtype, const std::byte* at) {
+  const auto read = [at]<typename T>(T value) {
+    std::memcpy(&value, at, sizeof(T));
+    return value;
+  };
+  switch (dtype) {
+    case DType::F32: return of_double(static_cast<double>(read(float{})));
+    case DType::F64: return of_double(read(double{}));
+    case DType::F16: return of_double(double_from_f16(read(std::uint16_t{})));
+    case DType::BF16: return of_double(double_from_bf16(read(std::uint16_t{})));
+    case DType::U8: return read(std::uint8_t{});
+    case DType::U16: return read(std::uint16_t{});
+    case DType::U32: return read(std::uint32_t{});
+    case DType::U64: return read(std::uint64_t{});
+    case DType::I8: return of_int(read(std::int8_t{}));
+    case DType::I16: return of_int(read(std::int16_t{}));
+    case DType::I32: return of_int(read(std::int32_t{}));
+    case DType::I64: return of_int(read(std::int64_t{}));
+    case DType::Bool: return read(std::uint8_t{}) != 0 ? 1 : 0;
+  }
+  return 0;
+}
+
+void write_memory(DType dtype, std::byte* at, Bits value) {
+  const auto write = [at](auto number) { std::memcpy(at, &number, sizeof(number)); };
+  switch (dtype) {
+    case DType::F32: write(static_cast<float>(as_double(value))); break;
+    case DType::F64: write(as_double(value)); break;
+    case DType::F16: write(f16_from_double(as_double(value))); break;
+    case DType::BF16: write(bf16_from_double(as_double(value))); break;
+    case DType::U8:
+    case DType::I8:
+    case DType::Bool: write(static_cast<std::uint8_t>(value)); break;
+    case DType::U16:
+    case DType::I16: write(static_cast<std::uint16_t>(value)); break;
+    case DType::U32:
+    case DType::I32: write(static_cast<std::uint32_t>(value)); break;
+    case DType::U64:
+    case DType::I64: write(value); break;
+  }
+}
+
+// A parameter's memory and what its layout allows.
+struct Buffer {
+  struct Dimension {
+    std::int64_t first = 0, end = 0;  // coordinates that have an address, halo included
+    std::int64_t before = 0;
+    std::int64_t stride = 0;
+    bool blocked = false;
+  };
+  const KernelParameter* parameter = nullptr;
+  std::byte* memory = nullptr;
+  std::int64_t elements = 0;
+  std::int64_t size_bytes = 1;
+  std::int64_t block = 1;
+  std::vector<Dimension> dimensions;
+
+  Buffer(const KernelParameter& of, std::byte* bytes)
+      : parameter(&of),
+        memory(bytes),
+        elements(element_count(of.layout, of.shape)),
+        size_bytes(ingot::size_bytes(of.dtype)),
+        block(of.layout.block) {
+    const std::vector<std::int64_t> stride = strides(of.layout, of.shape);
+    for (std::size_t d = 0; d < of.shape.size(); ++d) {
+      Dimension dimension;
+      dimension.blocked = block > 1 && of.layout.block_dim == static_cast<int>(d);
+      dimension.first = -of.layout.before[d];
+      dimension.end = padded_extent(of.layout, of.shape, static_cast<int>(d)) + of.layout.after[d];
+      dimension.before = of.layout.before[d];
+      dimension.stride = stride[d];
+      dimensions.push_back(dimension);
+    }
+  }
+};
+
+// The state that both forms share: values of expressions and of variables.
+class Evaluator {
+ public:
+  Evaluator(const ExprPool& pool, std::string kernel, std::size_t variables)
+      : pool_(pool),
+        kernel_(std::move(kernel)),
+        nodes_(pool.size()),
+        values_(variables, 0),
+        turns_(variables + 2, 0),
+        in_scope_(variables, false) {
+    turns_[registers_changed()] = 1;
+    turns_[always()] = 1;
+    counter_ = 1;
+  }
+  Evaluator(const Evaluator&) = delete;
+  Evaluator& operator=(const Evaluator&) = delete;
+  virtual ~Evaluator() = default;
+
+ protected:
+  struct Node {
+    Bits value = 0;
+    std::uint64_t evaluated = 0;  // the counter then
+    std::vector<std::uint32_t> depends;
+  };
+
+  std::uint32_t registers_changed() const { return static_cast<std::uint32_t>(values_.size()); }
+  std::uint32_t always() const { return static_cast<std::uint32_t>(values_.size() + 1); }
+
+  void set_variable(std::uint32_t variable, std::int64_t value) {
+    values_[variable] = value;
+    turns_[variable] = ++counter_;
+  }
+
+  Bits evaluate(ExprId id) {
+    Node& node = nodes_[id.index];
+    bool good = true;
+    for (const std::uint32_t dependency : node.depends) {
+      good = good && turns_[dependency] <= node.evaluated;
+    }
+    if (good) return node.value;
+    const Bits value = compute(pool_[id]);
+    node.value = value;
+    node.evaluated = counter_;
+    return value;
+  }
+
+  std::int64_t evaluate_int(ExprId id) { return as_int(evaluate(id)); }
+
+  void fail_at(std::string what) {
+    if (failed_) return;
+    failed_ = true;
+    problem_ = std::move(what);
+    bool first = true;
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (!in_scope_[i]) continue;
+      problem_ += (first ? " (where " : ", ") + variable_name(static_cast<std::uint32_t>(i)) +
+                  " = " + std::to_string(values_[i]);
+      first = false;
+    }
+    if (!first) problem_ += ")";
+  }
+
+  Result<InterpreterResult> result() const {
+    if (!failed_) return InterpreterResult{clamped_};
+    return fail(ExitCode::Internal, "kernel-access", "kernel '" + kernel_ + "': " + problem_);
+  }
+
+  virtual std::string variable_name(std::uint32_t variable) const = 0;
+  virtual Bits compute_reduce(const Expr& expr) = 0;
+  virtual Bits compute_register(const Expr& expr) = 0;
+
+  // Element address of the access; nullopt after noting that it lies outside.
+  std::optional<std::int64_t> address_of(const char* access, const Buffer& buffer,
+                                         std::span<const ExprId> coordinates, bool flat) {
+    if (flat) {
+      const std::int64_t address = evaluate_int(coordinates[0]);
+      if (address >= 0 && address < buffer.elements) return address;
+      fail_at(std::string(access) + " '" + buffer.parameter->name + "' at address " +
+              std::to_string(address) + ": the buffer has " + std::to_string(buffer.elements) +
+              " elements");
+      return std::nullopt;
+    }
+    std::int64_t address = 0;
+    for (std::size_t d = 0; d < coordinates.size(); ++d) {
+      const Buffer::Dimension& dimension = buffer.dimensions[d];
+      const std::int64_t coordinate = evaluate_int(coordinates[d]);
+      if (coordinate < dimension.first || coordinate >= dimension.end) {
+        fail_at(std::string(access) + " '" + buffer.parameter->name + "': coordinate " +
+                std::to_string(d) + " is " + std::to_string(coordinate) + ", outside of [" +
+                std::to_string(dimension.first) + ", " + std::to_string(dimension.end) + ")");
+        return std::nullopt;
+      }
+      if (dimension.blocked) {
+        address += coordinate / buffer.block * dimension.stride + coordinate % buffer.block;
+      } else {
+        address += (coordinate + dimension.before) * dimension.stride;
+      }
+    }
+    if (address < buffer.elements) return address;
+    fail_at(std::string(access) + " '" + buffer.parameter->name + "': the buffer is empty");
+    return std::nullopt;
+  }
+
+  void store(std::uint32_t parameter, std::span<const ExprId> coordinates, bool flat,
+             ExprId value) {
+    const Buffer& buffer = buffers_[parameter];
+    const Bits bits = evaluate(value);
+    const auto address = address_of("store to", buffer, coordinates, flat);
+    if (!address || failed_) return;
+    write_memory(buffer.parameter->dtype, buffer.memory + *address * buffer.size_bytes, bits);
+  }
+
+  const ExprPool& pool_;
+  std::string kernel_;
+  std::vector<Node> nodes_;
+  std::vector<Buffer> buffers_;
+  std::vector<std::int64_t> values_;  // of variables
+  std::vector<std::uint64_t> turns_;  // the counter when a variable last changed
+  std::vector<bool> in_scope_;
+  std::uint64_t counter_ = 0;
+  bool clamped_ = false;
+  bool failed_ = false;
+  std::string problem_;
+
+ private:
+  Bits compute(const Expr& expr) {
+    switch (expr.kind) {
+      case ExprKind::Constant: return expr.constant.bits;
+      case ExprKind::Variable: return of_int(values_[expr.id]);
+      case ExprKind::Scalar: {
+        const DType operand = pool_[expr.operands.back()].dtype;
+        const Bits a = evaluate(expr.operands[0]);
+        const Bits b = expr.operands.size() > 1 ? evaluate(expr.operands[1]) : 0;
+        const Bits c = expr.operands.size() > 2 ? evaluate(expr.operands[2]) : 0;
+        if (expr.op == ScalarOp::Select) return a != 0 ? b : c;
+        return apply(expr.op, operand, a, b, c);
+      }
+      case ExprKind::Cast:
+        return cast(pool_[expr.operands[0]].dtype, expr.dtype, evaluate(expr.operands[0]));
+      case ExprKind::Load:
+      case ExprKind::LoadFlat: return compute_load(expr);
+      case ExprKind::Reduce: return compute_reduce(expr);
+      case ExprKind::ReadRegister: return compute_register(expr);
+      case ExprKind::ClampIndex: {
+        const std::int64_t value = evaluate_int(expr.operands[0]);
+        const std::int64_t clamped = std::clamp<std::int64_t>(value, 0, expr.constant.as_int() - 1);
+        clamped_ = clamped_ || clamped != value;
+        return of_int(clamped);
+      }
+    }
+    return 0;
+  }
+
+  Bits compute_load(const Expr& expr) {
+    const Buffer& buffer = buffers_[expr.id];
+    const std::span<const ExprId> operands(expr.operands);
+    const auto coordinates = operands.first(operands.size() - (expr.gated ? 1 : 0));
+    if (expr.gated && evaluate(operands.back()) == 0) {
+      for (const ExprId coordinate : coordinates) evaluate(coordinate);
+      return expr.constant.bits;
+    }
+    const auto address =
+        address_of("load of", buffer, coordinates, expr.kind == ExprKind::LoadFlat);
+    if (!address) return 0;
+    return read_memory(buffer.parameter->dtype, buffer.memory + *address * buffer.size_bytes);
+  }
+};
+
+class RangedRun : Evaluator {
+ public:
+  RangedRun(const RangedKernel& kernel, std::span<std::byte* const> buffers)
+      : Evaluator(kernel.pool, kernel.name, kernel.ranges.size()), ranged_(kernel) {
+    for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+      buffers_.emplace_back(kernel.parameters[i], buffers[i]);
+    }
+    for (std::size_t i = 0; i < kernel.pool.size(); ++i) {
+      const Expr& expr = kernel.pool[ExprId{static_cast<std::uint32_t>(i)}];
+      std::vector<std::uint32_t>& depends = nodes_[i].depends;
+      if (expr.kind == ExprKind::Variable && expr.id < kernel.ranges.size()) {
+        depends.push_back(expr.id);
+      }
+      for (const ExprId operand : expr.operands) {
+        for (const std::uint32_t variable : nodes_[operand.index].depends) {
+          if (variable != always()) depends.push_back(variable);
+        }
+      }
+      for (const std::uint32_t range : expr.ranges) std::erase(depends, range);
+      std::sort(depends.begin(), depends.end());
+      depends.erase(std::unique(depends.begin(), depends.end()), depends.end());
+      if (depends.empty()) depends.push_back(always());
+    }
+  }
+
+  Result<InterpreterResult> run() {
+    for (const RangedStore& store_statement : ranged_.stores) {
+      // The output ranges that the store uses, in order.
+      std::vector<std::uint32_t> ranges = nodes_[store_statement.value.index].depends;
+      for (const ExprId coordinate : store_statement.coordinates) {
+        const std::vector<std::uint32_t>& more = nodes_[coordinate.index].depends;
+        ranges.insert(ranges.end(), more.begin(), more.end());
+      }
+      std::sort(ranges.begin(), ranges.end());
+      ranges.erase(std::unique(ranges.begin(), ranges.end()), ranges.end());
+      std::erase(ranges, always());
+      for_each(ranges, [&] {
+        store(store_statement.parameter, store_statement.coordinates, false, store_statement.value);
+      });
+    }
+    return result();
+  }
+
+ private:
+  // Calls body() for all values of the ranges, outermost first.
+  template <typename Body>
+  void for_each(std::span<const std::uint32_t> ranges, const Body& body) {
+    if (failed_) return;
+    if (ranges.empty()) {
+      body();
+      return;
+    }
+    const std::uint32_t range = ranges.front();
+    in_scope_[range] = true;
+    for (std::int64_t i = 0; i < ranged_.ranges[range].extent && !failed_; ++i) {
+      set_variable(range, i);
+      for_each(ranges.subspan(1), body);
+    }
+    in_scope_[range] = false;
+  }
+
+  Bits compute_reduce(const Expr& expr) override {
+    Bits total = identity(expr.reduce, expr.dtype).bits;
+    const ScalarOp op = scalar_op(expr.reduce);
+    for_each(expr.ranges,
+             [&] { total = apply(op, expr.dtype, total, evaluate(expr.operands[0]), 0); });
+    return total;
+  }
+
+  Bits compute_register(const Expr&) override { return 0; }
+  std::string variable_name(std::uint32_t variable) const override {
+    return ranged_.ranges[variable].name;
+  }
+
+  const RangedKernel& ranged_;
+};
+
+class ScheduledRun : Evaluator {
+ public:
+  ScheduledRun(const ScheduledKernel& kernel, std::span<std::byte* const> buffers)
+      : Evaluator(kernel.pool, kernel.name, kernel.variables.size()),
+        scheduled_(kernel),
+        depths_(kernel.variables.size(), 0) {
+    for (std::size_t i = 0; i < kernel.parameters.size(); ++i) {
+      buffers_.emplace_back(kernel.parameters[i], buffers[i]);
+    }
+    note_depths(kernel.body, 1);
+    for (std::size_t i = 0; i < kernel.pool.size(); ++i) {
+      note_dependencies(i, kernel.pool[ExprId{static_cast<std::uint32_t>(i)}]);
+    }
+  }
+
+  Result<InterpreterResult> run() {
+    for (const RegisterArray& array : scheduled_.registers) {
+      const std::int64_t count = array.elements * array.lanes;
+      if (count > kMostRegisterValues) {
+        fail_at("register array '" + array.name + "': too large to interpret");
+        return result();
+      }
+      registers_.emplace_back(static_cast<std::size_t>(count));
+    }
+    run_block(scheduled_.body);
+    return result();
+  }
+
+ private:
+  struct RegisterValue {
+    Bits value = 0;
+    bool is_set = false;
+  };
+
+  void note_depths(const Block& block, int depth) {
+    for (const Statement& statement : block) {
+      if (const auto* loop = std::get_if<ForStatement>(&statement.node)) {
+        depths_[loop->variable] = depth;
+        note_depths(loop->body, depth + 1);
+      } else if (const auto* branch = std::get_if<IfStatement>(&statement.node)) {
+        note_depths(branch->body, depth);
+      }
+    }
+  }
+
+  // Loops in scope are nested, so the innermost variable changes whenever an outer one does.
+  void note_dependencies(std::size_t index, const Expr& expr) {
+    // Expressions that no statement reaches may hold anything.
+    const bool variable_exists = expr.kind == ExprKind::Variable && expr.id < depths_.size();
+    std::uint32_t innermost = variable_exists ? expr.id : always();
+    bool registers = expr.kind == ExprKind::ReadRegister;
+    for (const ExprId operand : expr.operands) {
+      for (const std::uint32_t variable : nodes_[operand.index].depends) {
+        if (variable == registers_changed()) {
+          registers = true;
+        } else if (variable != always() &&
+                   (innermost == always() || depths_[variable] > depths_[innermost])) {
+          innermost = variable;
+        }
+      }
+    }
+    nodes_[index].depends.push_back(innermost);
+    if (registers) nodes_[index].depends.push_back(registers_changed());
+  }
+
+  void run_block(const Block& block) {
+    for (const Statement& statement : block) {
+      if (failed_) return;
+      std::visit([this](const auto& node) { run_statement(node); }, statement.node);
+    }
+  }
+
+  void run_statement(const ForStatement& loop) {
+    in_scope_[loop.variable] = true;
+    const std::int64_t extent = scheduled_.variables[loop.variable].extent;
+    for (std::int64_t i = 0; i < extent && !failed_; ++i) {
+      set_variable(loop.variable, i);
+      run_block(loop.body);
+    }
+    in_scope_[loop.variable] = false;
+  }
+
+  void run_statement(const StoreStatement& statement) {
+    store(statement.parameter, std::span(&statement.address, 1), true, statement.value);
+  }
+
+  void run_statement(const SetRegisterStatement& set) {
+    const Bits value = evaluate(set.value);
+    RegisterValue* place = find_register("set of", set.array, set.element, set.lane);
+    if (place == nullptr) return;
+    *place = {value, true};
+    turns_[registers_changed()] = ++counter_;
+  }
+
+  void run_statement(const IfStatement& branch) {
+    if (evaluate(branch.condition) != 0) run_block(branch.body);
+  }
+
+  void run_statement(const PrefetchStatement& prefetch) { evaluate(prefetch.address); }
+  void run_statement(const BarrierStatement&) {}
+
+  RegisterValue* find_register(const char* access, std::uint32_t id, ExprId element, ExprId lane) {
+    const RegisterArray& array = scheduled_.registers[id];
+    const std::int64_t e = evaluate_int(element);
+    const std::int64_t l = evaluate_int(lane);
+    if (e >= 0 && e < array.elements && l >= 0 && l < array.lanes) {
+      return &registers_[id][static_cast<std::size_t>(e * array.lanes + l)];
+    }
+    fail_at(std::string(access) + " register '" + array.name + "' at element " + std::to_string(e) +
+            ", lane " + std::to_string(l) + ": it has " + std::to_string(array.elements) +
+            " elements of " + std::to_string(array.lanes) + " lanes");
+    return nullptr;
+  }
+
+  Bits compute_register(const Expr& expr) override {
+    const RegisterValue* place =
+        find_register("read of", expr.id, expr.operands[0], expr.operands[1]);
+    if (place == nullptr) return 0;
+    if (!place->is_set) {
+      fail_at("read of register '" + scheduled_.registers[expr.id].name + "' at element " +
+              std::to_string(evaluate_int(expr.operands[0])) + ", lane " +
+              std::to_string(evaluate_int(expr.operands[1])) + ": it was never set");
+    }
+    return place->value;
+  }
+
+  Bits compute_reduce(const Expr&) override { return 0; }
+  std::string variable_name(std::uint32_t variable) const override {
+    return scheduled_.variables[variable].name;
+  }
+
+  const ScheduledKernel& scheduled_;
+  std::vector<int> depths_;
+  std::vector<std::vector<RegisterValue>> registers_;
+};
+
+template <typename Kernel>
+Result<void> check_call(const Kernel& kernel, std::span<std::byte* const> buffers) {
+  INGOT_RETURN_IF_ERROR(validate_kernel(kernel));
+  if (buffers.size() != kernel.parameters.size()) {
+    return fail(ExitCode::Internal, "kernel-access",
+                "kernel '" + kernel.name + "': " + std::to_string(buffers.size()) +
+                    " buffers for " + std::to_string(kernel.parameters.size()) + " parameters");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<InterpreterResult> interpret(const RangedKernel& kernel,
+                                    std::span<std::byte* const> buffers) {
+  INGOT_RETURN_IF_ERROR(check_call(kernel, buffers));
+  return RangedRun(kernel, buffers).run();
+}
+
+Result<InterpreterResult> interpret(const ScheduledKernel& kernel,
+                                    std::span<std::byte* const> buffers) {
+  INGOT_RETURN_IF_ERROR(check_call(kernel, buffers));
+  return ScheduledRun(kernel, buffers).run();
+}
+
+}  // namespace ingot
