@@ -11,7 +11,6 @@
 #include <limits>
 #include <set>
 
-#include "base/check.h"
 #include "compiler/pipeline/pipeline.h"
 #include "compiler/pipeline/queue.h"
 
@@ -677,7 +676,11 @@ void describe_models(const Pipeline& pipeline, const PipelineTypes& types, Pipel
 
 Result<PipelineResult> build_pipeline(const Pipeline& pipeline, const std::vector<Camera>& cameras,
                                       const ModelImporter& importer) {
-  INGOT_CHECK(pipeline.frames.empty() == cameras.empty(), "frames and cameras come together");
+  if (pipeline.frames.empty() != cameras.empty()) {
+    return fail(ExitCode::Usage, "camera-without-warp",
+                "a camera and a warp belong together, and only one of them is given",
+                pipeline.file);
+  }
   PipelineTypes types(pipeline, importer);
   if (pipeline.packed) {
     types.problems.add(ExitCode::Unsupported, "frame_binding", pipeline.file, "packed-frames",

@@ -162,6 +162,7 @@ struct PipelineResult {
 };
 
 // Failures:
+//   Usage        cameras without a warp, or a warp without cameras
 //   Malformed    a value, name, shape or type that does not fit; stages that need each other
 //   Unsupported  what no graph is made for yet (packed frames)
 // and whatever the importer reports.

@@ -303,6 +303,8 @@ TEST(PipelineOfModel, PutsAWarpInFront) {
   ASSERT_TRUE(result.has_value()) << first_line(result);
   EXPECT_EQ(input_names(only_graph(result)), (std::vector<std::string>{"frame", "tfm"}));
 
+  EXPECT_EQ(build_pipeline(*pipeline, {}, nullptr).error().exit, ExitCode::Usage);
+
   const auto cabin =
       pipeline_of_model(model, {.path = "image.onnx", .name = "image", .warp = "cabin"});
   ASSERT_FALSE(cabin.has_value());
