@@ -327,9 +327,14 @@ class KernelPrinter {
     return own < least ? "(" + text + ")" : text;
   }
 
+  // Whether the operation may stand between its operands.
+  bool written_between(const Expr& expr, DType dtype) const {
+    return !expr.strict && expr.operands.size() == 2 && pool_[expr.operands[0]].dtype == dtype &&
+           pool_[expr.operands[1]].dtype == dtype;
+  }
+
   std::string scalar_text(const Expr& expr, Strength least) {
-    const DType operand = pool_[expr.operands.back()].dtype;
-    if (!expr.strict && operand == DType::I64) {
+    if (written_between(expr, DType::I64)) {
       if (expr.op == ScalarOp::Add) {
         const Expr& right = pool_[expr.operands[1]];
         if (right.kind == ExprKind::Constant && right.constant.as_int() < 0 &&
@@ -354,7 +359,7 @@ class KernelPrinter {
       if (expr.op == ScalarOp::Eq) return infix(expr, " == ", kCompare, kSum, kSum, least);
       if (expr.op == ScalarOp::Ne) return infix(expr, " != ", kCompare, kSum, kSum, least);
     }
-    if (!expr.strict && expr.op == ScalarOp::And && operand == DType::Bool) {
+    if (expr.op == ScalarOp::And && written_between(expr, DType::Bool)) {
       return infix(expr, " && ", kAnd, kAnd, kCompare, least);
     }
     return std::string(name(expr.op)) + (expr.strict ? "!(" : "(") + list(expr.operands) + ")";

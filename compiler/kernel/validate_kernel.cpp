@@ -156,13 +156,14 @@ Problem check_scalar(const Context& context, const Expr& expr) {
 Problem check_coordinates(const Context& context, const KernelParameter& parameter,
                           const std::vector<ExprId>& coordinates, std::size_t count) {
   const std::size_t expected = context.form == Form::Ranged ? parameter.shape.size() : 1;
+  const char* const rule = context.form == Form::Ranged ? "R2" : "S7";
   if (count != expected) {
     return "parameter " + quoted(parameter.name) + ": " + std::to_string(count) +
-           " coordinates, not " + std::to_string(expected) + " (R2)";
+           " coordinates, not " + std::to_string(expected) + " (" + rule + ")";
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (context.pool[coordinates[i]].dtype != DType::I64) {
-      return "parameter " + quoted(parameter.name) + ": an index that is not i64 (R2, S7)";
+      return "parameter " + quoted(parameter.name) + ": an index that is not i64 (" + rule + ")";
     }
   }
   return std::nullopt;
