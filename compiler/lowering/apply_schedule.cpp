@@ -163,13 +163,14 @@ class Applier {
   }
 
   Block tile_body(int vectors) {
-    open_tile(vectors);
+    vectors_ = vectors;
+    reduced_.clear();
     Block body;
     for (std::uint32_t i = 0; i < source_.pool.size(); ++i) {
       const ExprId id{i};
       if (source_.pool[id].kind == ExprKind::Reduce && reaches(id)) append(body, reduce_block(id));
     }
-    append(body, in_tile(Block{store_statement()}));
+    append(body, in_tile([&] { return store_statement(); }));
     return body;
   }
 
@@ -186,13 +187,11 @@ class Applier {
   }
 
   // Declares the unrolled and vector variables of a tile and sets the coordinates they move.
-  void open_tile(int vectors) {
+  void open_tile() {
     tile_variables_.clear();
     element_ = pool().index(0);
-    elements_ = 1;
     lane_ = pool().index(0);
-    lanes_ = 1;
-    reduced_.clear();
+    translated_.clear();
     for (const TileStep& tile : schedule_.tiles) {
       const std::uint32_t variable = add_variable(
           fmt::format("{}t", source_.ranges[tile.range].name), tile.size, LoopKind::Unroll);
@@ -203,25 +202,36 @@ class Applier {
     if (!schedule_.vector) return;
     const VectorStep& vector = *schedule_.vector;
     ExprId coordinate = base_[vector.range];
-    if (vectors > 1) {
-      const std::uint32_t variable = add_variable("j", vectors, LoopKind::Unroll);
+    if (vectors_ > 1) {
+      const std::uint32_t variable = add_variable("j", vectors_, LoopKind::Unroll);
       tile_variables_.push_back(variable);
-      count_element(variable, vectors);
+      count_element(variable, vectors_);
       coordinate = pool().add(coordinate, pool().mul(pool().variable(variable), vector.lanes));
     }
     const std::uint32_t variable = add_variable("v", vector.lanes, LoopKind::Vector);
     tile_variables_.push_back(variable);
     lane_ = pool().variable(variable);
-    lanes_ = vector.lanes;
     set_coordinate(vector.range, pool().add(coordinate, lane_));
   }
 
   void count_element(std::uint32_t variable, std::int64_t count) {
     element_ = pool().add(pool().mul(element_, count), pool().variable(variable));
-    elements_ *= count;
   }
 
-  Block in_tile(Block body) {
+  // Accumulators of a tile.
+  std::int64_t elements() const {
+    std::int64_t count = vectors_;
+    for (const TileStep& tile : schedule_.tiles) count *= tile.size;
+    return count;
+  }
+  std::int64_t lanes() const { return schedule_.vector ? schedule_.vector->lanes : 1; }
+
+  // The loops of a tile, with variables of their own, around one statement.
+  template <typename Make>
+  Block in_tile(const Make& make) {
+    open_tile();
+    Block body;
+    body.push_back(make());
     for (auto variable = tile_variables_.rbegin(); variable != tile_variables_.rend(); ++variable) {
       Block outer;
       outer.push_back(loop(*variable, std::move(body)));
@@ -262,13 +272,12 @@ class Applier {
   Block reduce_block(ExprId id) {
     const Expr& reduce = source_.pool[id];
     if (schedule_.vector_reduce) return vector_reduce_block(id);
-    const std::uint32_t array = add_registers(reduce, elements_, lanes_);
-    Block body = in_tile(Block{set(array, element_, lane_, start_value(reduce))});
+    const std::uint32_t array = add_registers(reduce, elements(), lanes());
+    Block body = in_tile([&] { return set(array, element_, lane_, start_value(reduce)); });
     append(body, reduce_loops(reduce, 0, [&] {
-             return in_tile(Block{accumulate(reduce, array, element_, lane_)});
+             return in_tile([&] { return accumulate(reduce, array, element_, lane_); });
            }));
-    reduced_[id] = pool().read_register(array, reduce.dtype, element_, lane_);
-    translated_.clear();
+    reduced_[id] = array;
     return body;
   }
 
@@ -357,12 +366,13 @@ class Applier {
     const ExprId zero = pool().index(0);
     const std::uint32_t partial = add_registers(reduce, 1, step.lanes);
     const std::uint32_t total = add_registers(reduce, 1, 1);
-    const std::uint32_t lane = add_variable("v", step.lanes, LoopKind::Vector);
     Block body;
+    const std::uint32_t first = add_variable("v", step.lanes, LoopKind::Vector);
     body.push_back(
-        loop(lane, Block{set(partial, zero, pool().variable(lane), start_value(reduce))}));
+        loop(first, Block{set(partial, zero, pool().variable(first), start_value(reduce))}));
     append(body, reduce_loops(reduce, 0, [&] {
              const std::uint32_t turn = add_variable("b", full, LoopKind::Serial);
+             const std::uint32_t lane = add_variable("v", step.lanes, LoopKind::Vector);
              set_coordinate(step.range, pool().add(pool().mul(pool().variable(turn), step.lanes),
                                                    pool().variable(lane)));
              Block vector;
@@ -383,8 +393,7 @@ class Applier {
                return Block{loop(turn, Block{accumulate(reduce, total, zero, zero)})};
              }));
     }
-    reduced_[id] = sum;
-    translated_.clear();
+    reduced_[id] = total;
     return body;
   }
 
@@ -422,7 +431,7 @@ class Applier {
     switch (expr.kind) {
       case ExprKind::Variable: return coordinate_[expr.id];
       case ExprKind::Load: return translate_load(expr);
-      case ExprKind::Reduce: return reduced_.at(id);
+      case ExprKind::Reduce: return read_reduced(id);
       case ExprKind::Constant:
       case ExprKind::Scalar:
       case ExprKind::Cast:
@@ -435,6 +444,12 @@ class Applier {
     for (ExprId& operand : copy.operands) operand = translate(operand);
     const ExprId copied = pool().intern(std::move(copy));
     return expr.dtype == DType::I64 && expr.kind == ExprKind::Scalar ? simplify(copied) : copied;
+  }
+
+  ExprId read_reduced(ExprId id) {
+    const ExprId element = schedule_.vector_reduce ? pool().index(0) : element_;
+    const ExprId lane = schedule_.vector_reduce ? pool().index(0) : lane_;
+    return pool().read_register(reduced_.at(id), source_.pool[id].dtype, element, lane);
   }
 
   ExprId translate_load(const Expr& expr) {
@@ -455,8 +470,8 @@ class Applier {
   std::vector<ExprId> block_, base_, coordinate_;  // per source range
   std::vector<std::uint32_t> tile_variables_;      // outermost first
   ExprId element_, lane_;
-  std::int64_t elements_ = 1, lanes_ = 1;
-  std::map<ExprId, ExprId> reduced_;
+  int vectors_ = 1;                          // of the tile being made
+  std::map<ExprId, std::uint32_t> reduced_;  // register array that holds a reduce's result
   std::unordered_map<std::uint32_t, ExprId> translated_;
   std::vector<bool> reachable_;
   IndexSimplifier simplifier_{out_.pool,

@@ -26,7 +26,8 @@ Program with_calls(std::size_t count) {
 }
 
 TEST(PlanMemory, RandomLifetimesNeverShareBytes) {
-  std::mt19937 random(11);
+  std::mt19937 engine(11);
+  auto random = [&] { return static_cast<std::uint32_t>(engine()); };
   for (int round = 0; round < 200; ++round) {
     const std::uint32_t calls = 1 + random() % 30;
     Program program = with_calls(calls);
