@@ -1,0 +1,119 @@
+// Matrices are judged before every frame.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "session.h"
+
+namespace ingot::test {
+namespace {
+
+ArtifactBuilder with_transform(IngotTransformPolicy policy, std::uint32_t width = 4,
+                               std::uint32_t height = 4) {
+  ArtifactBuilder builder;
+  IngotTransformRecord t{};
+  t.io = 1;
+  t.camera = 0;
+  t.width = width;
+  t.height = height;
+  t.kind = INGOT_TRANSFORM_CABIN;
+  t.policy = static_cast<std::uint16_t>(policy);
+  t.fill_buffer = t.first_call = t.last_call = INGOT_NO_INDEX;
+  if (policy == INGOT_TRANSFORM_FILL) {
+    t.fill_buffer = 6;
+    t.first_call = t.last_call = 0;
+    t.fill_luma = 16;
+  }
+  for (TestVariant& v : builder.variants) v.transforms = {t};
+  return builder;
+}
+
+class Transform : public testing::Test {
+ protected:
+  void SetUp() override { REQUIRE_RUNNABLE(); }
+
+  ingot_status run(std::array<float, 9> matrix, std::uint32_t width = 4, std::uint32_t height = 4) {
+    Session session;
+    const ingot_status status =
+        session.start(with_transform(INGOT_TRANSFORM_REFUSE, width, height));
+    if (status != 0) return status;
+    std::memcpy(session.packed.data(), matrix.data(), sizeof matrix);
+    frame_ = {};
+    return ingot_run(session.instance, &frame_);
+  }
+
+  ingot_frame frame_{};
+};
+
+TEST_F(Transform, numbers) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(run({1, 0, 0, 0, 1, 0, 0, 0, 1}), 0u);
+  EXPECT_EQ(run({-1, 0, 0, 0, -1, 0, 0, 0, -1}), 0u) << "either sign of D";
+  EXPECT_EQ(run({1, 0, 0, 0, 1, 0, 0, 0, std::nanf("")}), 830u);
+  EXPECT_EQ(frame_.slot, 1u);
+  EXPECT_EQ(frame_.accepted, 0u);
+  EXPECT_EQ(run({1, 0, inf, 0, 1, 0, 0, 0, 1}), 830u);
+  EXPECT_EQ(run({0, 0, 0, 0, 0, 0, 0, 0, 0}), 831u);
+  EXPECT_EQ(run({0, 0, -0.0f, 0, 0, 0, 0, 0, 0}), 831u);
+  EXPECT_EQ(run({1, 0, 0, 0, 1, 0, 0, 0, 0}), 832u) << "bottom row zero";
+  EXPECT_EQ(run({1, 0, 0, 0, 1, 0, -1, 0, 1.5f}), 832u) << "D crosses zero inside";
+  EXPECT_EQ(run({1, 0, 0, 0, 1, 0, -0.25f, 0, 1}), 0u) << "and outside";
+  EXPECT_EQ(run({1, 0, 0, 0, 1, 0, 0, 0, std::ldexp(1.0f, -61)}), 832u);
+  EXPECT_EQ(run({0, 0, 0, 0, 0, 0, 0, 0, std::ldexp(1.0f, -60)}), 0u);
+  EXPECT_EQ(run({1, 0, 4194304, 0, 1, 0, 0, 0, 1}), 833u);
+  EXPECT_EQ(run({1, 0, 0, 0, 1, -4194304, 0, 0, 1}), 833u);
+  EXPECT_EQ(run({1, 0, 4194300, 0, 1, 0, 0, 0, 1}), 0u);
+}
+
+TEST_F(Transform, a_filled_frame_runs_on_but_is_not_valid) {
+  Session session;
+  ASSERT_EQ(session.start(with_transform(INGOT_TRANSFORM_FILL)), 0u);
+  ingot_frame frame;
+  EXPECT_EQ(ingot_run(session.instance, &frame), 0u);
+  EXPECT_EQ(session.out[0], 0.25f * session.frame[0]);
+  ingot_reset(session.instance);
+  std::memset(session.packed.data(), 0, 36);
+  EXPECT_EQ(ingot_run(session.instance, &frame), 831u);
+  EXPECT_EQ(frame.accepted, 1u);
+  EXPECT_EQ(frame.valid, 0u);
+  EXPECT_NE(frame.flags & INGOT_FRAME_FILLED, 0u);
+  const std::uint32_t filled = 0x10101010;
+  float value = 0;
+  std::memcpy(&value, &filled, 4);
+  EXPECT_EQ(session.out[0], 0.25f * value) << "16 bytes of 16 stand where the warp would be";
+}
+
+TEST_F(Transform, records_are_checked) {
+  const TestPolicy device;
+  const auto status = [&](IngotTransformPolicy policy, auto change) {
+    ArtifactBuilder builder = with_transform(policy);
+    change(builder.variants[0].transforms[0]);
+    return open_status(builder.seal(), device.policy);
+  };
+  const auto refuse = INGOT_TRANSFORM_REFUSE;
+  const auto fill = INGOT_TRANSFORM_FILL;
+  EXPECT_EQ(status(refuse, [](auto&) {}), 0u);
+  EXPECT_EQ(status(fill, [](auto&) {}), 0u);
+  EXPECT_EQ(status(refuse, [](auto& t) { t.io = 2; }), 426u);
+  EXPECT_EQ(status(refuse, [](auto& t) { t.io = 99; }), 426u);
+  EXPECT_EQ(status(refuse, [](auto& t) { t.camera = 1; }), 426u);
+  EXPECT_EQ(status(refuse, [](auto& t) { t.matrix_offset = 2; }), 426u);
+  EXPECT_EQ(status(refuse, [](auto& t) { t.matrix_offset = 480; }), 426u);
+  EXPECT_EQ(status(refuse, [](auto& t) { t.matrix_offset = 0 - 4ull; }), 426u);
+  EXPECT_EQ(status(refuse, [](auto& t) { t.width = 0; }), 426u);
+  EXPECT_EQ(status(refuse, [](auto& t) { t.kind = 3; }), 426u);
+  EXPECT_EQ(status(refuse, [](auto& t) { t.policy = 3; }), 426u);
+  EXPECT_EQ(status(refuse, [](auto& t) { t.fill_luma = 1; }), 426u);
+  EXPECT_EQ(status(refuse, [](auto& t) { t.reserved[13] = 1; }), 426u);
+  EXPECT_EQ(status(fill, [](auto& t) { t.fill_buffer = 5; }), 426u);
+  EXPECT_EQ(status(fill, [](auto& t) { t.fill_buffer = 99; }), 426u);
+  EXPECT_EQ(status(fill, [](auto& t) { t.last_call = 6; }), 426u);
+  EXPECT_EQ(status(fill, [](auto& t) { t.last_call = 3; }), 426u) << "buffer not alive there";
+  EXPECT_EQ(status(fill, [](auto& t) { t.fill_offset = 49; }), 426u);
+  EXPECT_EQ(status(fill, [](auto& t) { t.width = 32768; }), 426u);
+  EXPECT_EQ(status(fill, [](auto& t) { t.fill_chroma = 128; }), 426u);
+}
+
+}  // namespace
+}  // namespace ingot::test
