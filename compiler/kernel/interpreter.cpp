@@ -5,9 +5,11 @@
 // good while no dependency has a later number than the value itself. Every operand is evaluated,
 // also behind a closed gate or in the unused arm of a select, as compiled code may do.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -206,8 +208,8 @@ Bits integer_operation(ScalarOp op, DType dtype, Bits a, Bits b) {
   return 0;
 }
 
-Bits apply(ScalarOp op, DType operand, Bits a, Bits b, Bits c) {
-  if (is_float(operand)) return float_scalar(op, operand, a, b, c);
+Bits apply(ScalarOp op, DType operand, bool float_operand, Bits a, Bits b, Bits c) {
+  if (float_operand) return float_scalar(op, operand, a, b, c);
   const Bits result = integer_operation(op, operand, a, b);
   return gives_bool(op) ? result : wrap_to(operand, result);
 }
@@ -328,6 +330,17 @@ class Evaluator {
         values_(variables, 0),
         turns_(variables + 2, 0),
         in_scope_(variables, false) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      Node& node = nodes_[i];
+      node.expr = &pool[ExprId{static_cast<std::uint32_t>(i)}];
+      const std::vector<ExprId>& operands = node.expr->operands;
+      if (operands.empty()) continue;
+      for (std::size_t k = 0; k < std::min<std::size_t>(operands.size(), 3); ++k) {
+        node.operands[k] = operands[k].index;
+      }
+      node.operand_type = pool[operands.back()].dtype;
+      node.operand_is_float = is_float(node.operand_type);
+    }
     turns_[registers_changed()] = 1;
     turns_[always()] = 1;
     counter_ = 1;
@@ -340,7 +353,14 @@ class Evaluator {
   struct Node {
     Bits value = 0;
     std::uint64_t evaluated = 0;  // the counter then
-    std::vector<std::uint32_t> depends;
+    const Expr* expr = nullptr;
+    // What the value depends on: variables, registers_changed(), or always() alone. What changes
+    // most often stands first.
+    std::uint32_t first_dependency = 0;
+    std::uint32_t dependency_count = 0;
+    std::array<std::uint32_t, 3> operands = {};  // of a scalar operation
+    DType operand_type = DType::F32;
+    bool operand_is_float = false;
   };
 
   std::uint32_t registers_changed() const { return static_cast<std::uint32_t>(values_.size()); }
@@ -353,15 +373,21 @@ class Evaluator {
 
   Bits evaluate(ExprId id) {
     Node& node = nodes_[id.index];
-    bool good = true;
-    for (const std::uint32_t dependency : node.depends) {
-      good = good && turns_[dependency] <= node.evaluated;
-    }
-    if (good) return node.value;
-    const Bits value = compute(pool_[id]);
+    if (is_good(node)) return node.value;
+    const Bits value = compute(node);
     node.value = value;
     node.evaluated = counter_;
     return value;
+  }
+
+  std::span<const std::uint32_t> dependencies(std::size_t index) const {
+    const Node& node = nodes_[index];
+    return std::span(dependencies_).subspan(node.first_dependency, node.dependency_count);
+  }
+  void set_dependencies(std::size_t index, std::span<const std::uint32_t> list) {
+    nodes_[index].first_dependency = static_cast<std::uint32_t>(dependencies_.size());
+    nodes_[index].dependency_count = static_cast<std::uint32_t>(list.size());
+    dependencies_.insert(dependencies_.end(), list.begin(), list.end());
   }
 
   std::int64_t evaluate_int(ExprId id) { return as_int(evaluate(id)); }
@@ -433,6 +459,7 @@ class Evaluator {
   const ExprPool& pool_;
   std::string kernel_;
   std::vector<Node> nodes_;
+  std::vector<std::uint32_t> dependencies_;
   std::vector<Buffer> buffers_;
   std::vector<std::int64_t> values_;  // of variables
   std::vector<std::uint64_t> turns_;  // the counter when a variable last changed
@@ -443,20 +470,27 @@ class Evaluator {
   std::string problem_;
 
  private:
-  Bits compute(const Expr& expr) {
+  bool is_good(const Node& node) const {
+    for (std::uint32_t i = 0; i < node.dependency_count; ++i) {
+      if (turns_[dependencies_[node.first_dependency + i]] > node.evaluated) return false;
+    }
+    return true;
+  }
+
+  Bits compute(const Node& node) {
+    const Expr& expr = *node.expr;
     switch (expr.kind) {
       case ExprKind::Constant: return expr.constant.bits;
       case ExprKind::Variable: return of_int(values_[expr.id]);
       case ExprKind::Scalar: {
-        const DType operand = pool_[expr.operands.back()].dtype;
-        const Bits a = evaluate(expr.operands[0]);
-        const Bits b = expr.operands.size() > 1 ? evaluate(expr.operands[1]) : 0;
-        const Bits c = expr.operands.size() > 2 ? evaluate(expr.operands[2]) : 0;
+        const std::size_t count = expr.operands.size();
+        const Bits a = evaluate(ExprId{node.operands[0]});
+        const Bits b = count > 1 ? evaluate(ExprId{node.operands[1]}) : 0;
+        const Bits c = count > 2 ? evaluate(ExprId{node.operands[2]}) : 0;
         if (expr.op == ScalarOp::Select) return a != 0 ? b : c;
-        return apply(expr.op, operand, a, b, c);
+        return apply(expr.op, node.operand_type, node.operand_is_float, a, b, c);
       }
-      case ExprKind::Cast:
-        return cast(pool_[expr.operands[0]].dtype, expr.dtype, evaluate(expr.operands[0]));
+      case ExprKind::Cast: return cast(node.operand_type, expr.dtype, evaluate(expr.operands[0]));
       case ExprKind::Load:
       case ExprKind::LoadFlat: return compute_load(expr);
       case ExprKind::Reduce: return compute_reduce(expr);
@@ -495,28 +529,31 @@ class RangedRun : Evaluator {
     }
     for (std::size_t i = 0; i < kernel.pool.size(); ++i) {
       const Expr& expr = kernel.pool[ExprId{static_cast<std::uint32_t>(i)}];
-      std::vector<std::uint32_t>& depends = nodes_[i].depends;
+      std::vector<std::uint32_t> depends;
       if (expr.kind == ExprKind::Variable && expr.id < kernel.ranges.size()) {
         depends.push_back(expr.id);
       }
       for (const ExprId operand : expr.operands) {
-        for (const std::uint32_t variable : nodes_[operand.index].depends) {
+        for (const std::uint32_t variable : dependencies(operand.index)) {
           if (variable != always()) depends.push_back(variable);
         }
       }
       for (const std::uint32_t range : expr.ranges) std::erase(depends, range);
-      std::sort(depends.begin(), depends.end());
+      std::sort(depends.begin(), depends.end(), std::greater<>());
       depends.erase(std::unique(depends.begin(), depends.end()), depends.end());
       if (depends.empty()) depends.push_back(always());
+      set_dependencies(i, depends);
     }
   }
 
   Result<InterpreterResult> run() {
     for (const RangedStore& store_statement : ranged_.stores) {
       // The output ranges that the store uses, in order.
-      std::vector<std::uint32_t> ranges = nodes_[store_statement.value.index].depends;
-      for (const ExprId coordinate : store_statement.coordinates) {
-        const std::vector<std::uint32_t>& more = nodes_[coordinate.index].depends;
+      std::vector<std::uint32_t> ranges;
+      std::vector<ExprId> roots = store_statement.coordinates;
+      roots.push_back(store_statement.value);
+      for (const ExprId root : roots) {
+        const auto more = dependencies(root.index);
         ranges.insert(ranges.end(), more.begin(), more.end());
       }
       std::sort(ranges.begin(), ranges.end());
@@ -550,8 +587,10 @@ class RangedRun : Evaluator {
   Bits compute_reduce(const Expr& expr) override {
     Bits total = identity(expr.reduce, expr.dtype).bits;
     const ScalarOp op = scalar_op(expr.reduce);
-    for_each(expr.ranges,
-             [&] { total = apply(op, expr.dtype, total, evaluate(expr.operands[0]), 0); });
+    const bool is_float_type = is_float(expr.dtype);
+    for_each(expr.ranges, [&] {
+      total = apply(op, expr.dtype, is_float_type, total, evaluate(expr.operands[0]), 0);
+    });
     return total;
   }
 
@@ -615,7 +654,7 @@ class ScheduledRun : Evaluator {
     std::uint32_t innermost = variable_exists ? expr.id : always();
     bool registers = expr.kind == ExprKind::ReadRegister;
     for (const ExprId operand : expr.operands) {
-      for (const std::uint32_t variable : nodes_[operand.index].depends) {
+      for (const std::uint32_t variable : dependencies(operand.index)) {
         if (variable == registers_changed()) {
           registers = true;
         } else if (variable != always() &&
@@ -624,8 +663,8 @@ class ScheduledRun : Evaluator {
         }
       }
     }
-    nodes_[index].depends.push_back(innermost);
-    if (registers) nodes_[index].depends.push_back(registers_changed());
+    const std::uint32_t both[] = {innermost, registers_changed()};
+    set_dependencies(index, std::span(both).first(registers ? 2 : 1));
   }
 
   void run_block(const Block& block) {

@@ -262,7 +262,7 @@ TEST(KernelText, DamagedTextNeverCrashes) {
   const std::string alphabet = " \n\"\\$%(){}[],:+-*<=!&#0189azf_.";
   const std::string_view texts[] = {kRanged, kScheduled};
   int parsed = 0;
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 6000; ++i) {
     std::string text(texts[i % 2]);
     if (i % 5 == 0) {
       text.resize(random() % text.size());
@@ -307,7 +307,7 @@ TEST(KernelText, DamagedTextNeverCrashes) {
       }
     }
   }
-  EXPECT_GT(parsed, 500);
+  EXPECT_GT(parsed, 150);
 }
 
 }  // namespace
