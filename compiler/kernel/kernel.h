@@ -57,11 +57,12 @@ struct RangedKernel {
 
 enum class LoopKind : std::uint8_t {
   Serial,
-  Parallel,  // the outermost loop, at most one: the part [first, last) of its turns is run
+  Parallel,  // the only statement of the body, at most one: turns [first, last) of it are run
   Unroll,
   Vector,  // innermost, power-of-two extent: one lane per turn
 };
 
+// The counter of exactly one loop.
 struct Variable {
   std::string name;
   std::int64_t extent = 1;
@@ -73,7 +74,8 @@ enum class AddressSpace : std::uint8_t { Register, Worker, Group };
 
 // Register: `elements` values of `lanes` lanes each; after unrolling every element index is a
 // constant; the lane index is 0 (lanes 1), the enclosing vector variable, or a constant after
-// unrolling. This is how accumulators are carried by loops.
+// unrolling. This is how accumulators are carried by loops. Worker and Group: memory, any index.
+// Elements hold nothing before they are set.
 struct RegisterArray {
   std::string name;
   AddressSpace space = AddressSpace::Register;
