@@ -291,7 +291,10 @@ Result<void> check_section(const IngotSectionEntry& entry, std::size_t row,
   }
   const bool common = entry.variant == INGOT_VARIANT_COMMON;
   if (!common && entry.variant >= header.variant_count) return bad_entry("variant");
-  if (rule == nullptr) return {};  // ignorable, from a newer writer or for people
+  if (rule == nullptr) {  // ignorable; one that we know has index 0
+    return entry.type <= INGOT_SECTION_DEBUG && entry.index != 0 ? bad_entry("index")
+                                                                 : Result<void>();
+  }
   if ((rule->place == Place::Common && !common) || (rule->place == Place::Variant && common)) {
     return bad_entry("variant");
   }
@@ -360,7 +363,7 @@ Result<std::vector<IngotSectionEntry>> read_sections(Bytes file, const IngotHead
     if (variants_with(type) != header.variant_count) return missing(type);
   }
   for (const auto type : {INGOT_SECTION_IO, INGOT_SECTION_SLICES, INGOT_SECTION_CAMERA,
-                          INGOT_SECTION_REFS, INGOT_SECTION_REFDATA, INGOT_SECTION_TRANSFORMS}) {
+                          INGOT_SECTION_REFS, INGOT_SECTION_REFDATA}) {
     const std::uint32_t with = variants_with(type);
     if (with != 0 && with != header.variant_count) return missing(type);
     if (type == INGOT_SECTION_IO && with == 0 && !exists(type, INGOT_VARIANT_COMMON)) {

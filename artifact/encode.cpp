@@ -229,6 +229,7 @@ class Encoder {
                              IngotVariantRecord& record);
   Result<void> fill_calls(const Variant& variant, VariantTables& tables);
   Result<void> fill_transforms(const Variant& variant, VariantTables& tables);
+  static Result<void> check_fills(const VariantTables& tables);
   Result<void> place_data();
   Result<void> list_sections();
   Result<void> list_interface_sections();
@@ -574,6 +575,9 @@ Result<void> Encoder::fill_memory(const Variant& variant, VariantTables& tables,
     if (buffer.slot && *buffer.slot >= tables.io.size()) {
       return contradiction(fmt::format("buffer {} holds a slot that does not exist", id));
     }
+    if (buffer.kind == INGOT_BUFFER_CONST && buffer.align_log2 > INGOT_ALIGNMENT_LOG2) {
+      return contradiction(fmt::format("constant {} asks for more than 256-byte alignment", id));
+    }
     if (buffer.data && (*buffer.data >= contents_.data.size() ||
                         contents_.data[*buffer.data].bytes.size() != buffer.nbytes)) {
       return contradiction(fmt::format("buffer {} and its initial data differ in size", id));
@@ -733,6 +737,66 @@ Result<void> Encoder::fill_transforms(const Variant& variant, VariantTables& tab
     }
     tables.transforms.push_back(row);
   }
+  return check_fills(tables);
+}
+
+// Skipping calls must leave nothing unwritten that later calls read: what they write is filled, or
+// scratch that nobody else sees.
+Result<void> Encoder::check_fills(const VariantTables& tables) {
+  for (const IngotTransformRecord& transform : tables.transforms) {
+    if (transform.policy != INGOT_TRANSFORM_FILL) continue;
+    struct Range {
+      std::uint64_t first = 0;
+      std::uint64_t last = 0;  // exclusive
+    };
+    std::map<std::uint32_t, std::vector<Range>> filled;  // bytes of each buffer, for these calls
+    for (const IngotTransformRecord& other : tables.transforms) {
+      if (other.policy != INGOT_TRANSFORM_FILL || other.last_call < transform.first_call ||
+          transform.last_call < other.first_call) {
+        continue;
+      }
+      if (other.first_call != transform.first_call || other.last_call != transform.last_call) {
+        return contradiction("two fills skip ranges of calls that overlap without being equal");
+      }
+      const std::uint64_t luma = std::uint64_t{other.width} * other.height;
+      const std::uint64_t nbytes = other.kind == INGOT_TRANSFORM_ROAD ? luma + luma / 2 : luma;
+      auto& ranges = filled[other.fill_buffer];
+      // Consecutive fills join, so that one call may write several pictures.
+      if (!ranges.empty() && ranges.back().last == other.fill_offset) {
+        ranges.back().last += nbytes;
+      } else {
+        ranges.push_back({other.fill_offset, other.fill_offset + nbytes});
+      }
+    }
+    const auto is_filled = [&](const IngotViewRecord& view) {
+      const auto found = filled.find(view.buffer);
+      return found != filled.end() && std::ranges::any_of(found->second, [&](const Range& range) {
+               return range.first <= view.offset && view.offset <= range.last &&
+                      view.nbytes <= range.last - view.offset;
+             });
+    };
+    for (std::uint32_t c = transform.first_call; c <= transform.last_call; ++c) {
+      const IngotCallRecord& call = tables.calls[c];
+      if (call.queue != INGOT_QUEUE_HOST ||
+          (call.kind != INGOT_CALL_PROGRAM && call.kind != INGOT_CALL_COPY &&
+           call.kind != INGOT_CALL_FILL)) {
+        return contradiction(fmt::format("call {} cannot be skipped by a fill", c));
+      }
+      for (std::uint32_t a = 0; a < call.arg_count; ++a) {
+        const IngotArgRecord& arg = tables.args[call.arg_first + a];
+        if (arg.kind != INGOT_ARG_VIEW || (arg.access & INGOT_ACCESS_WRITE) == 0) continue;
+        const IngotViewRecord& view = tables.views[arg.view];
+        const IngotBufferRecord& buffer = tables.buffers[view.buffer];
+        const bool hidden = buffer.kind == INGOT_BUFFER_SCRATCH &&
+                            buffer.first_call >= transform.first_call &&
+                            buffer.last_call <= transform.last_call;
+        if (!hidden && !is_filled(view)) {
+          return contradiction(
+              fmt::format("call {} is skipped by a fill that does not cover its result", c));
+        }
+      }
+    }
+  }
   return {};
 }
 
@@ -789,7 +853,6 @@ Result<void> Encoder::list_interface_sections() {
   INGOT_RETURN_IF_ERROR(all_or_none("slices", &VariantTables::slices));
   INGOT_RETURN_IF_ERROR(all_or_none("cameras", &VariantTables::cameras));
   INGOT_RETURN_IF_ERROR(all_or_none("references", &VariantTables::refs));
-  INGOT_RETURN_IF_ERROR(all_or_none("matrices", &VariantTables::transforms));
   const std::size_t copies = common ? 1 : contents_.variants.size();
   for (std::size_t v = 0; v < copies; ++v) {
     const VariantTables& tables = tables_.variant_tables[v];

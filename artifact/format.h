@@ -641,7 +641,8 @@ INGOT_FORMAT_OFFSET(IngotCameraRecord, reserved, 0x40);
 // One matrix that the loader checks before every frame. With REFUSE the five fields from
 // fill_buffer on are none or zero. With FILL and a bad matrix, the calls [first_call, last_call]
 // are skipped and the fill buffer gets, from fill_offset on, width * height bytes of fill_luma and
-// (road) width * height / 2 bytes of fill_chroma.
+// (road) width * height / 2 bytes of fill_chroma. Records with the same range of calls share their
+// fate: one bad matrix fills for all of them.
 typedef struct IngotTransformRecord {
   uint32_t io;             // input slot that holds the matrix, f32 or u8, dense
   uint32_t camera;         // layout of the source frame, or none

@@ -19,6 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMaxPolicyBytes = std::size_t{1} << 20;
+constexpr std::size_t kMaxKeys = 1024;  // the loader's limit as well
 
 constexpr std::pair<std::string_view, IngotPurpose> kPurposes[] = {
     {"development", INGOT_PURPOSE_DEVELOPMENT},
@@ -204,7 +205,10 @@ class PolicyReader {
   }
 
   void read_keys(const Json& keys, Policy& policy) {
-    if (!expect(keys.is_array() && !keys.empty(), "keys", "a list of keys, at least one")) return;
+    if (!expect(keys.is_array() && !keys.empty() && keys.size() <= kMaxKeys, "keys",
+                fmt::format("a list of 1 to {} keys", kMaxKeys))) {
+      return;
+    }
     std::set<PublicKey> seen;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const std::string place = fmt::format("keys[{}]", i);
@@ -220,7 +224,7 @@ class PolicyReader {
       }
       key.purposes = words(json, place, "purposes", kPurposes);
       key.lowest_counter = number(json, place, "lowest_counter").value_or(0);
-      key.highest_counter = number(json, place, "highest_counter").value_or(UINT64_MAX);
+      key.highest_counter = number(json, place, "highest_counter", 1).value_or(UINT64_MAX);
       key.revoked = boolean(json, place, "revoked").value_or(false);
       if (key.lowest_counter > key.highest_counter) {
         error(join(place, "lowest_counter"), "is above highest_counter");
@@ -274,7 +278,7 @@ class PolicyReader {
     constexpr double kMaxFloat = std::numeric_limits<float>::max();
     policy.tolerance.max_atol = real(*object, kPlace, "max_atol", kMaxFloat);
     policy.tolerance.max_rtol = real(*object, kPlace, "max_rtol", kMaxFloat);
-    if (const auto ulp = number(*object, kPlace, "max_ulp", 0, UINT32_MAX)) {
+    if (const auto ulp = number(*object, kPlace, "max_ulp", 1, UINT32_MAX)) {
       policy.tolerance.max_ulp = static_cast<std::uint32_t>(*ulp);
     }
     policy.tolerance.min_cosine = real(*object, kPlace, "min_cosine", 1);

@@ -222,10 +222,42 @@ TEST(Encode, ContradictionsAreOurDefects) {
   check([](ArtifactContents& c) { c.variants[0].buffers[1].arena = 2; });
   check([](ArtifactContents& c) { c.variants[0].views[0].buffer = 7; });
   check([](ArtifactContents& c) { c.variants[0].views[0].shape.assign(8, 0x7FFFFFFF); });
-  check([](ArtifactContents& c) { c.variants[0].transforms.clear(); });
+  check([](ArtifactContents& c) { c.variants[0].buffers[5].align_log2 = 9; });
   check([](ArtifactContents& c) { c.interfaces[0].references[0].data = {}; });
   check([](ArtifactContents& c) { c.interfaces[0].slices[0].shape = {9}; });
   check([](ArtifactContents& c) { c.interfaces[0].slots[0].camera = 1; });
+}
+
+// A fill that skips calls whose results it does not replace would leave old bytes in the frame.
+TEST(Encode, FillsCoverWhatTheSkippedCallsWrite) {
+  const auto refused = [](auto change) {
+    ArtifactContents contents = sample_contents();
+    change(contents.variants[0]);
+    const auto bytes = encode(contents);
+    return !bytes && bytes.error().exit == ExitCode::Internal;
+  };
+  EXPECT_FALSE(refused([](Variant&) {}));
+  EXPECT_TRUE(refused([](Variant& v) { v.transforms[0].fill->last_call = 1; }));
+  EXPECT_TRUE(refused([](Variant& v) { v.transforms[0].fill->offset = 1; }));
+  EXPECT_TRUE(refused([](Variant& v) { v.transforms[0].fill->buffer = 4; }));
+  EXPECT_TRUE(refused([](Variant& v) { v.transforms[0].height = 2; }));
+  // Two pictures of one call: both halves are filled together.
+  EXPECT_FALSE(refused([](Variant& v) {
+    v.transforms[0].kind = INGOT_TRANSFORM_CABIN;
+    v.transforms[0].height = 3;
+    v.transforms.push_back(v.transforms[0]);
+    v.transforms[1].fill->offset = 12;
+  }));
+  EXPECT_TRUE(refused([](Variant& v) {
+    v.transforms.push_back(v.transforms[0]);
+    v.transforms[1].fill->last_call = 1;
+  }));
+  // Scratch that only the skipped calls see needs no filling.
+  EXPECT_FALSE(refused([](Variant& v) {
+    v.buffers[6].last_call = 0;
+    v.transforms[0].fill->buffer = 6;
+    v.transforms[0].height = 2;
+  }));
 }
 
 TEST(Encode, LimitsAndNamesAreTheUsers) {
