@@ -26,11 +26,11 @@ Result<Json> camera_json(const KnownCamera& known) {
 
 std::string camera_line(const KnownCamera& known) {
   const Camera& camera = known.camera;
-  return fmt::format("{:<18} {} {:>4}x{:<4}  stride {:>4}  rows {:>4}+{:<4}  uv at {:>8}  {:>8} "
-                     "bytes  {}\n",
-                     camera.name, name(camera.pixel_format), camera.width, camera.height,
-                     camera.stride, camera.y_height, camera.uv_height, camera.uv_offset,
-                     camera.size_bytes, known.devices);
+  return fmt::format(
+      "{:<18} {} {:>4}x{:<4}  stride {:>4}  rows {:>4}+{:<4}  uv at {:>8}  {:>8} "
+      "bytes  {}\n",
+      camera.name, name(camera.pixel_format), camera.width, camera.height, camera.stride,
+      camera.y_height, camera.uv_height, camera.uv_offset, camera.size_bytes, known.devices);
 }
 
 Result<ExitCode> run_cameras(const CamerasOptions& options, std::vector<Diagnostic>&) {
@@ -48,8 +48,8 @@ Result<ExitCode> run_cameras(const CamerasOptions& options, std::vector<Diagnost
 }  // namespace
 
 void add_cameras_command(CLI::App& app, Invocation& invocation) {
-  CLI::App& command =
-      add_command(app, "cameras", "List the frame layouts of known cameras", "ingot cameras --json");
+  CLI::App& command = add_command(app, "cameras", "List the frame layouts of known cameras",
+                                  "ingot cameras --json");
   auto options = std::make_shared<CamerasOptions>();
   command.add_flag("--json", options->json, "Print JSON");
   set_action(command, invocation, options, run_cameras);

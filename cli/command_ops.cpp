@@ -54,8 +54,9 @@ Result<ExitCode> run_ops(const OpsOptions& options, std::vector<Diagnostic>&) {
 }  // namespace
 
 void add_ops_command(CLI::App& app, Invocation& invocation) {
-  CLI::App& command = add_command(
-      app, "ops", "List the ONNX operators that are accepted, with their limits", "ingot ops --json");
+  CLI::App& command =
+      add_command(app, "ops", "List the ONNX operators that are accepted, with their limits",
+                  "ingot ops --json");
   auto options = std::make_shared<OpsOptions>();
   CLI::Option* json = command.add_flag("--json", options->json, "Print JSON");
   command.add_flag("--markdown", options->markdown, "Print the page docs/operators.md")

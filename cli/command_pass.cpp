@@ -54,7 +54,7 @@ Result<ExitCode> run_pass_command(const PassOptions& options, std::vector<Diagno
 
 void add_pass_command(CLI::App& app, Invocation& invocation) {
   CLI::App& command = add_command(app, "pass", "Run one pass on a program in text form",
-                                  "ingot pass fuse-elementwise block.graph");
+                                  "ingot pass fold-constants block.graph");
   auto options = std::make_shared<PassOptions>();
   command.add_option("NAME", options->name, "Pass to run");
   command.add_option("FILE", options->file, "Program in text form");

@@ -38,8 +38,7 @@ Result<artifact::Digest> intact_id(const std::vector<std::byte>& bytes) {
 
 Result<void> sign_into_detached(const SignCommandOptions& options,
                                 const std::vector<std::byte>& bytes,
-                                const artifact::PrivateKey& key,
-                                const artifact::SignOptions& how) {
+                                const artifact::PrivateKey& key, const artifact::SignOptions& how) {
   INGOT_ASSIGN(const std::vector<std::byte> existing, existing_detached(options.detached));
   INGOT_ASSIGN(const std::vector<std::byte> file,
                artifact::sign_detached(bytes, key, how, existing));

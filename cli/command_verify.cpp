@@ -143,7 +143,8 @@ Verdict confirm_origin(const std::vector<std::byte>& bytes, const std::vector<st
   std::set<std::size_t> keys;
   for (const artifact::CountedSignature& signature : *counted) keys.insert(signature.key);
   Verdict verdict;
-  verdict.text = fmt::format("signed by {} trusted key{}", keys.size(), keys.size() == 1 ? "" : "s");
+  verdict.text =
+      fmt::format("signed by {} trusted key{}", keys.size(), keys.size() == 1 ? "" : "s");
   return verdict;
 }
 
@@ -171,7 +172,9 @@ Result<Verdicts> find_verdicts(const VerifyOptions& options) {
   INGOT_ASSIGN(const std::optional<ingot_host> device, read_device(options.device));
   INGOT_ASSIGN(const std::optional<std::vector<ArtifactId>> ids, read_ids(options));
   std::vector<std::byte> detached;
-  if (!options.detached.empty()) { INGOT_ASSIGN(detached, read_file(options.detached)); }
+  if (!options.detached.empty()) {
+    INGOT_ASSIGN(detached, read_file(options.detached));
+  }
   INGOT_ASSIGN(const std::vector<std::byte> bytes, read_file(options.artifact));
   LoaderPolicy loader_policy(policy);
   if (!options.detached.empty()) loader_policy.set_detached(detached);
@@ -179,9 +182,8 @@ Result<Verdicts> find_verdicts(const VerifyOptions& options) {
   // A described device cannot execute anything here, so the numbers are asked of this machine.
   const bool here = !device.has_value();
   const ingot_verdicts said = ask_loader(bytes, loader_policy, device, options.self_test && here);
-  const ingot_verdicts ran = options.self_test && !here
-                                 ? ask_loader(bytes, loader_policy, std::nullopt, true)
-                                 : said;
+  const ingot_verdicts ran =
+      options.self_test && !here ? ask_loader(bytes, loader_policy, std::nullopt, true) : said;
   Verdicts verdicts;
   std::ranges::copy(said.id, verdicts.id.begin());
   verdicts.origin = verdict_of(said.origin, true, options.artifact);
@@ -191,8 +193,8 @@ Result<Verdicts> find_verdicts(const VerifyOptions& options) {
   const bool trusted = !verdicts.origin.failure;
   verdicts.compatible =
       verdict_of(said.compatible, trusted && said.compatible_known != 0, options.artifact);
-  verdicts.numbers = verdict_of(
-      ran.numbers, trusted && options.self_test && ran.numbers_known != 0, options.artifact);
+  verdicts.numbers = verdict_of(ran.numbers, trusted && options.self_test && ran.numbers_known != 0,
+                                options.artifact);
   if (!options.self_test) verdicts.numbers.text = "not asked for, see --self-test";
   if (ids) verdicts.listed = listed_verdict(verdicts.id, *ids, options.artifact);
   return verdicts;
@@ -271,7 +273,8 @@ void add_verify_command(CLI::App& app, Invocation& invocation) {
   CLI::Option* id = command.add_option("--id", options->id, "The artifact must have this id");
   command.add_option("--ids", options->ids, "Deploy list: the id must start one of its lines")
       ->excludes(id);
-  command.add_option("--policy", options->policy, "Policy file: keys, thresholds, purposes, limits");
+  command.add_option("--policy", options->policy,
+                     "Policy file: keys, thresholds, purposes, limits");
   command.add_option("--detached", options->detached, "Detached signatures, besides those inside");
   command.add_option("--product", options->product, "Product that the artifact must be for");
   command.add_option("--device", options->device,

@@ -145,9 +145,8 @@ class Describer {
     json["constant_bytes"] = constant_bytes(tables);
     json["arenas"] = Json::array();
     for (const IngotArenaRecord& arena : tables.arenas) {
-      json["arenas"].push_back(
-          Json{{"role", arena.role == INGOT_ARENA_STATE ? "state" : "frame"},
-               {"bytes", arena.nbytes}});
+      json["arenas"].push_back(Json{{"role", arena.role == INGOT_ARENA_STATE ? "state" : "frame"},
+                                    {"bytes", arena.nbytes}});
     }
     return json;
   }
@@ -316,12 +315,12 @@ class Describer {
   Json sections() const {
     Json list = Json::array();
     for (const IngotSectionEntry& section : tables_.sections) {
-      list.push_back(Json{{"type", artifact::section_name(section.type)},
-                          {"variant", section.variant == INGOT_VARIANT_COMMON
-                                          ? Json(nullptr)
-                                          : Json(section.variant)},
-                          {"offset", section.offset},
-                          {"bytes", section.size}});
+      list.push_back(
+          Json{{"type", artifact::section_name(section.type)},
+               {"variant",
+                section.variant == INGOT_VARIANT_COMMON ? Json(nullptr) : Json(section.variant)},
+               {"offset", section.offset},
+               {"bytes", section.size}});
     }
     return list;
   }
@@ -338,10 +337,10 @@ class Describer {
 std::string text_of(const Json& json) { return printable(json.get<std::string>()); }
 
 std::string slot_text(const Json& slot) {
-  std::string line = fmt::format("    {:<6} {:<28} {}{} strides {} {} bytes", text_of(slot["direction"]),
-                                 text_of(slot["name"]), text_of(slot["dtype"]),
-                                 to_compact_text(slot["shape"]), to_compact_text(slot["strides"]),
-                                 slot["bytes"].get<std::uint64_t>());
+  std::string line =
+      fmt::format("    {:<6} {:<28} {}{} strides {} {} bytes", text_of(slot["direction"]),
+                  text_of(slot["name"]), text_of(slot["dtype"]), to_compact_text(slot["shape"]),
+                  to_compact_text(slot["strides"]), slot["bytes"].get<std::uint64_t>());
   if (!slot["camera"].is_null()) line += ", camera frame";
   return line + "\n";
 }
@@ -382,10 +381,10 @@ std::string interface_text(const Json& variant) {
                         slice["offset"].get<std::uint64_t>() + slice["bytes"].get<std::uint64_t>());
   }
   for (const Json& camera : variant["cameras"]) {
-    text += fmt::format("    camera {:<28} {} {}x{} stride {}\n", text_of(camera["name"]),
-                        text_of(camera["pixel_format"]), camera["width"].get<std::uint32_t>(),
-                        camera["height"].get<std::uint32_t>(),
-                        camera["stride"].get<std::uint32_t>());
+    text +=
+        fmt::format("    camera {:<28} {} {}x{} stride {}\n", text_of(camera["name"]),
+                    text_of(camera["pixel_format"]), camera["width"].get<std::uint32_t>(),
+                    camera["height"].get<std::uint32_t>(), camera["stride"].get<std::uint32_t>());
   }
   for (const Json& transform : variant["transforms"]) {
     text += fmt::format("    matrix {:<28} {} warp to {}x{}, bad ones: {}\n",
@@ -423,7 +422,8 @@ std::string variant_text(const Json& variant, bool with_interface) {
 std::string identity_text(const Json& json) {
   return fmt::format(
       "artifact id       {}\nproduct           {}\ndevice family     {}\nbuild class       {}\n"
-      "security counter  {}\nmade by           ingot {}\nmodel identity    {}\nfile              {} "
+      "security counter  {}\nmade by           ingot {}\nmodel identity    {}\nfile              "
+      "{} "
       "bytes\n",
       text_of(json["id"]), text_of(json["product"]),
       text_of(json["device_family"]).empty() ? "any" : text_of(json["device_family"]),

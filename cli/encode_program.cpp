@@ -117,9 +117,9 @@ Result<void> add_references(const std::shared_ptr<const ReferenceSequence>& sequ
       if (at >= list.size() || (!is_input && at >= sequence->tolerances.size())) {
         return contradiction(fmt::format("reference step {} lacks '{}'", step, io.name));
       }
-      artifact::Reference reference =
-          is_input ? artifact::Reference{}
-                   : expected_output(io, sequence->tolerances[at], list[at]);
+      artifact::Reference reference = is_input
+                                          ? artifact::Reference{}
+                                          : expected_output(io, sequence->tolerances[at], list[at]);
       reference.step = static_cast<std::uint32_t>(step);
       reference.slot = static_cast<std::uint32_t>(slot);
       reference.data = {std::span<const std::byte>(list[at]), sequence};
@@ -186,8 +186,7 @@ class VariantBuilder {
  private:
   void describe_target() {
     const Target& target = compiled_.target;
-    variant_.name =
-        compiled_.camera.empty() ? target.name : compiled_.camera + "/" + target.name;
+    variant_.name = compiled_.camera.empty() ? target.name : compiled_.camera + "/" + target.name;
     variant_.arch = to_format(target.architecture);
     variant_.cpu_features[0] = target.feature_bits;
     variant_.xcr0 = target.xcr0;

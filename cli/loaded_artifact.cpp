@@ -48,6 +48,19 @@ std::vector<CallCost> parse_costs(std::string_view text) {
   return costs;
 }
 
+// One of the tool's options, as the manifest records them.
+std::string recorded_option(std::string_view manifest, std::string_view name) {
+  const Result<Json> json = parse_json(manifest, {});
+  if (!json) return {};
+  const Json options = json->value("/tool/options"_json_pointer, Json::array());
+  for (const Json& option : options) {
+    if (option.is_array() && option.size() == 2 && option[0] == name && option[1].is_string()) {
+      return option[1].get<std::string>();
+    }
+  }
+  return {};
+}
+
 std::string trust_hint(ingot_status status) {
   switch (status) {
     case INGOT_STATUS_UNSIGNED: return "sign it with ingot sign, or give --allow-unsigned";
@@ -118,6 +131,7 @@ Result<void> LoadedArtifact::describe(const std::vector<std::byte>& bytes) {
   }
   describe_slots(NameTable(decoded->manifest));
   describe_variant(*decoded);
+  numerics_ = recorded_option(decoded->manifest, "numerics");
   return {};
 }
 

@@ -75,6 +75,8 @@ class LoadedArtifact {
   [[nodiscard]] const std::vector<MatrixPlace>& matrices() const { return matrices_; }
   [[nodiscard]] const std::vector<CallCost>& costs() const { return costs_; }
   [[nodiscard]] const std::vector<artifact::Digest>& model_digests() const { return models_; }
+  // "float32", "float16" or "quantized", as the compiler recorded it; empty if it did not.
+  [[nodiscard]] const std::string& numerics() const { return numerics_; }
 
  private:
   struct Close {
@@ -95,6 +97,7 @@ class LoadedArtifact {
   std::vector<MatrixPlace> matrices_;
   std::vector<CallCost> costs_;
   std::vector<artifact::Digest> models_;
+  std::string numerics_;
 };
 
 }  // namespace ingot::cli

@@ -59,7 +59,7 @@ LoaderPolicy::LoaderPolicy(artifact::Policy policy) : policy_(std::move(policy))
   loader_.lowest_counter = policy_.lowest_counter;
   loader_.build_classes = mask_of(policy_.build_classes);
   loader_.deny_count = static_cast<std::uint32_t>(policy_.denied_ids.size());
-  loader_.deny_ids = reinterpret_cast<const std::uint8_t (*)[32]>(policy_.denied_ids.data());
+  loader_.deny_ids = reinterpret_cast<const std::uint8_t(*)[32]>(policy_.denied_ids.data());
   loader_.interface_sha256 = policy_.interface_sha256 ? policy_.interface_sha256->data() : nullptr;
   loader_.max_file_nbytes = policy_.max_file_bytes.value_or(0);
   loader_.max_arena_nbytes = policy_.max_arena_bytes.value_or(0);

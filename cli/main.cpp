@@ -103,8 +103,9 @@ ExitCode run_tool(int argc, char** argv) {
                "ingot");
   app.set_version_flag("--version", std::string("ingot ") + kVersion);
   app.require_subcommand(1);
-  app.footer("Example:\n  ingot compile model.onnx -o model.ingot --sign team.key\n"
-             "'ingot COMMAND --help' explains a command.");
+  app.footer(
+      "Example:\n  ingot compile model.onnx -o model.ingot --sign team.key\n"
+      "'ingot COMMAND --help' explains a command.");
   Invocation invocation;
   add_commands(app, invocation);
   try {

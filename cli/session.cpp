@@ -69,9 +69,9 @@ Result<void> Session::bind(const SlotView& slot) {
 
 Result<void> Session::set(const SlotView& slot, std::span<const std::byte> bytes) {
   if (bytes.size() != slot.nbytes) {
-    return fail(ExitCode::Malformed, "wrong-size",
-                fmt::format("input '{}' has {} bytes, given {}", slot.name, slot.nbytes,
-                            bytes.size()));
+    return fail(
+        ExitCode::Malformed, "wrong-size",
+        fmt::format("input '{}' has {} bytes, given {}", slot.name, slot.nbytes, bytes.size()));
   }
   if (slot.direction == INGOT_SLOT_STATE) {
     if (ingot_set_state(get(), slot.index, bytes.data(), bytes.size()) != INGOT_STATUS_OK) {
@@ -123,8 +123,7 @@ Result<ingot_frame> Session::run(std::vector<Diagnostic>* warnings) {
   ingot_run(get(), &frame);
   if (frame.accepted == 0 || frame.valid == 0) return frame_failure(frame);
   if ((frame.flags & INGOT_FRAME_CLAMPED) != 0 && warnings != nullptr) {
-    warnings->push_back(make_warning("index-clamped",
-                                     "an index was out of range and was clamped",
+    warnings->push_back(make_warning("index-clamped", "an index was out of range and was clamped",
                                      artifact_->path()));
   }
   return frame;

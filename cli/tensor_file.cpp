@@ -28,10 +28,10 @@ Result<Tensor> read_bin(const fs::path& path, DType dtype, const Shape& shape) {
   const auto expected =
       static_cast<std::uint64_t>(element_count(shape)) * static_cast<unsigned>(size_bytes(dtype));
   if (bytes.size() != expected) {
-    return fail(ExitCode::Malformed, "wrong-size",
-                fmt::format("{} bytes, but {} has {}", bytes.size(), to_text(dtype, shape),
-                            expected),
-                path.string());
+    return fail(
+        ExitCode::Malformed, "wrong-size",
+        fmt::format("{} bytes, but {} has {}", bytes.size(), to_text(dtype, shape), expected),
+        path.string());
   }
   return Tensor::own(dtype, shape, std::move(bytes));
 }
@@ -62,12 +62,13 @@ Result<Tensor> read_tensor_file(const fs::path& path, DType dtype, const Shape& 
 }
 
 Result<fs::path> find_tensor_file(const fs::path& folder, const std::string& stem) {
-  for (const char* ending : {".npy", ".pb"}) {
+  for (const char* ending : {".npy", ".pb", ".bin"}) {
     fs::path path = folder / (stem + ending);
     std::error_code error;
     if (fs::exists(path, error)) return path;
   }
-  return fail(ExitCode::Io, "missing-file", "no such file (.npy or .pb)", (folder / stem).string());
+  return fail(ExitCode::Io, "missing-file", "no such file (.npy, .pb or .bin)",
+              (folder / stem).string());
 }
 
 }  // namespace ingot::cli

@@ -16,7 +16,7 @@ namespace ingot::cli {
 [[nodiscard]] Result<Tensor> read_tensor_file(const std::filesystem::path& path, DType dtype,
                                               const Shape& shape);
 
-// FOLDER/STEM.npy or FOLDER/STEM.pb; Io if there is neither.
+// FOLDER/STEM.npy, .pb or .bin; Io if there is none.
 [[nodiscard]] Result<std::filesystem::path> find_tensor_file(const std::filesystem::path& folder,
                                                              const std::string& stem);
 

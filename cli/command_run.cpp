@@ -1,0 +1,174 @@
+// ingot run A.ingot: one frame, or a sequence of frames through one session.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "artifact/names.h"
+#include "cli/atomic_file.h"
+#include "cli/commands.h"
+#include "cli/loaded_artifact.h"
+#include "cli/npy.h"
+#include "cli/options.h"
+#include "cli/session.h"
+#include "cli/tensor_file.h"
+
+namespace ingot::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RunOptions {
+  std::string artifact;
+  std::vector<std::string> inputs;
+  std::string sequence;
+  std::string output_folder;
+  std::string camera;
+  TrustOptions trust;
+};
+
+// Slots of one direction with the stems of their files.
+struct NamedSlots {
+  std::vector<const SlotView*> slots;
+  std::vector<std::string> stems;
+};
+
+Result<NamedSlots> slots_of(const LoadedArtifact& artifact, std::uint32_t direction) {
+  NamedSlots named;
+  std::vector<std::string> names;
+  for (const SlotView& slot : artifact.slots()) {
+    if (slot.direction != direction) continue;
+    named.slots.push_back(&slot);
+    names.push_back(slot.name);
+  }
+  INGOT_ASSIGN(named.stems, artifact::file_stems(names));
+  return named;
+}
+
+std::string input_names(const LoadedArtifact& artifact) {
+  std::string names;
+  for (const SlotView& slot : artifact.slots()) {
+    if (slot.direction == INGOT_SLOT_OUTPUT) continue;
+    names += (names.empty() ? "" : ", ") + slot.name;
+  }
+  return names;
+}
+
+Result<void> write_outputs(const Session& session, const NamedSlots& outputs,
+                           const fs::path& folder) {
+  INGOT_RETURN_IF_ERROR(make_folder(folder));
+  std::vector<AtomicFile> files;
+  for (std::size_t i = 0; i < outputs.slots.size(); ++i) {
+    const SlotView& slot = *outputs.slots[i];
+    INGOT_ASSIGN(AtomicFile file, AtomicFile::create(folder / (outputs.stems[i] + ".npy")));
+    INGOT_RETURN_IF_ERROR(file.write(encode_npy(slot.dtype, slot.shape, session.value(slot))));
+    files.push_back(std::move(file));
+  }
+  for (AtomicFile& file : files) INGOT_RETURN_IF_ERROR(file.commit());
+  return {};
+}
+
+// --input NAME=FILE. States may be set too; inputs must be.
+Result<void> set_given_inputs(const LoadedArtifact& artifact, const RunOptions& options,
+                              Session& session) {
+  INGOT_ASSIGN(const auto given, name_values(options.inputs, "--input"));
+  std::map<std::uint32_t, bool> set;
+  for (const auto& [name, file] : given) {
+    const SlotView* slot = artifact.find_slot(name);
+    if (slot == nullptr || slot->direction == INGOT_SLOT_OUTPUT) {
+      return usage_error(fmt::format("--input: the artifact has no input '{}'", name),
+                         "inputs: " + input_names(artifact));
+    }
+    INGOT_ASSIGN(const Tensor tensor, read_tensor_file(file, slot->dtype, slot->shape));
+    INGOT_RETURN_IF_ERROR(session.set(*slot, tensor.bytes));
+    set[slot->index] = true;
+  }
+  for (const SlotView& slot : artifact.slots()) {
+    if (slot.direction == INGOT_SLOT_INPUT && !set[slot.index]) {
+      return usage_error(
+          fmt::format("input '{}' is missing, give --input {}=FILE", slot.name, slot.name));
+    }
+  }
+  return {};
+}
+
+Result<void> run_single(const LoadedArtifact& artifact, const RunOptions& options, Session& session,
+                        std::vector<Diagnostic>& warnings) {
+  INGOT_ASSIGN(const NamedSlots outputs, slots_of(artifact, INGOT_SLOT_OUTPUT));
+  INGOT_RETURN_IF_ERROR(set_given_inputs(artifact, options, session));
+  INGOT_RETURN_IF_ERROR(session.run(&warnings));
+  return write_outputs(session, outputs, options.output_folder);
+}
+
+Result<void> set_frame_inputs(const NamedSlots& inputs, const fs::path& folder, Session& session) {
+  for (std::size_t i = 0; i < inputs.slots.size(); ++i) {
+    const SlotView& slot = *inputs.slots[i];
+    INGOT_ASSIGN(const fs::path path, find_tensor_file(folder, inputs.stems[i]));
+    INGOT_ASSIGN(const Tensor tensor, read_tensor_file(path, slot.dtype, slot.shape));
+    INGOT_RETURN_IF_ERROR(session.set(slot, tensor.bytes));
+  }
+  return {};
+}
+
+Result<void> run_sequence(const LoadedArtifact& artifact, const RunOptions& options,
+                          Session& session, std::vector<Diagnostic>& warnings) {
+  INGOT_ASSIGN(const NamedSlots inputs, slots_of(artifact, INGOT_SLOT_INPUT));
+  INGOT_ASSIGN(const NamedSlots outputs, slots_of(artifact, INGOT_SLOT_OUTPUT));
+  std::error_code error;
+  for (int frame = 0;; ++frame) {
+    const std::string name = fmt::format("{:04}", frame);
+    const fs::path folder = fs::path(options.sequence) / name;
+    if (!fs::is_directory(folder, error)) {
+      if (frame > 0) return {};
+      return fail(ExitCode::Io, "missing-file", "no such folder", folder.string());
+    }
+    INGOT_RETURN_IF_ERROR(set_frame_inputs(inputs, folder, session));
+    INGOT_RETURN_IF_ERROR(session.run(&warnings));
+    INGOT_RETURN_IF_ERROR(write_outputs(session, outputs, fs::path(options.output_folder) / name));
+  }
+}
+
+Result<ExitCode> run_run(const RunOptions& options, std::vector<Diagnostic>& warnings) {
+  INGOT_ASSIGN(const LoadedArtifact artifact,
+               LoadedArtifact::open(options.artifact, options.trust, options.camera));
+  for (const SlotView& slot : artifact.slots()) {
+    if (!slot.dense)
+      return fail(ExitCode::Unsupported, "padded-slot",
+                  fmt::format("'{}' has padded rows", slot.name), options.artifact);
+  }
+  INGOT_ASSIGN(Session session, Session::create(artifact));
+  if (options.sequence.empty()) {
+    INGOT_RETURN_IF_ERROR(run_single(artifact, options, session, warnings));
+  } else {
+    INGOT_RETURN_IF_ERROR(run_sequence(artifact, options, session, warnings));
+  }
+  return ExitCode::Done;
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Invocation& invocation) {
+  CLI::App& command =
+      add_command(app, "run", "Run one frame, or a sequence, and write the outputs as .npy",
+                  "ingot run model.ingot --input x=x.npy --output-dir out --pub team.pub");
+  auto options = std::make_shared<RunOptions>();
+  command.add_option("ARTIFACT", options->artifact, "Artifact to run")->required();
+  CLI::Option* inputs = add_repeatable(
+      command, "--input", options->inputs,
+      "NAME=FILE with a .npy, .pb or raw .bin file, split at the last =; repeatable");
+  command
+      .add_option("--sequence", options->sequence,
+                  "Folder with frames 0000/NAME.npy, 0001/NAME.npy ... instead of --input")
+      ->excludes(inputs);
+  command.add_option("--output-dir", options->output_folder, "Folder for NAME.npy of each output")
+      ->required();
+  command.add_option("--camera", options->camera, "Use the variant for this camera layout");
+  add_trust_options(command, options->trust);
+  set_action(command, invocation, options, run_run);
+}
+
+}  // namespace ingot::cli

@@ -1,0 +1,215 @@
+// The tool as a build job sees it: results, exit codes, streams.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "cli/json.h"
+#include "tests/cli/npy_text.h"
+#include "tests/cli/tiny_model.h"
+#include "tests/cli/tool.h"
+
+namespace ingot::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(CommandLine, UsageErrors) {
+  const TemporaryFolder folder;
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {},
+           {"nothing"},
+           {"compile"},
+           {"compile", "a.onnx", "--unsigned"},
+           {"inspect"},
+           {"inspect", "a", "--nonsense"},
+           {"targets", "extra"},
+           {"verify", "a", "--id", "xyz"},
+           {"run", "a", "--output-dir", "o", "--pub", "k", "--allow-unsigned"},
+           {"bench", "a", "--runs", "0"},
+           {"check", "a"},
+           {"pass", "only-a-name"}}) {
+    const ToolResult result = folder.tool(arguments);
+    EXPECT_EQ(result.exit, 2) << testing::PrintToString(arguments);
+    EXPECT_TRUE(result.output.empty()) << result.output;
+    EXPECT_NE(result.errors.find("error: "), std::string::npos) << result.errors;
+  }
+}
+
+TEST(CommandLine, CompileAsksForAKey) {
+  const TemporaryFolder folder;
+  folder.write("m.onnx", relu_plus_model());
+  const ToolResult result = folder.tool({"compile", "m.onnx", "-o", "m.ingot"});
+  EXPECT_EQ(result.exit, 2);
+  EXPECT_NE(result.errors.find("ingot keygen"), std::string::npos) << result.errors;
+}
+
+TEST(CommandLine, OptionsOfLaterVersionsAreRefused) {
+  const TemporaryFolder folder;
+  folder.write("m.onnx", relu_plus_model());
+  for (const std::vector<std::string>& extra : std::vector<std::vector<std::string>>{
+           {"--golden", "d"}, {"--precision", "f16"}, {"--retargetable"}, {"--cache-dir", "d"}}) {
+    std::vector<std::string> arguments = {"compile", "m.onnx", "-o", "m.ingot", "--unsigned"};
+    arguments.insert(arguments.end(), extra.begin(), extra.end());
+    const ToolResult result = folder.tool(arguments);
+    EXPECT_EQ(result.exit, 4) << extra.front();
+    EXPECT_NE(result.errors.find(extra.front()), std::string::npos);
+  }
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"m.onnx"});
+}
+
+TEST(CommandLine, HelpGoesToStandardOutput) {
+  const TemporaryFolder folder;
+  const ToolResult help = folder.tool({"compile", "--help"});
+  EXPECT_EQ(help.exit, 0);
+  EXPECT_TRUE(help.errors.empty());
+  EXPECT_NE(help.output.find("Example"), std::string::npos);
+  EXPECT_EQ(folder.tool({"--version"}).output.substr(0, 6), "ingot ");
+}
+
+TEST(CommandLine, ListsAreJson) {
+  const TemporaryFolder folder;
+  for (const char* command : {"targets", "cameras", "ops"}) {
+    const ToolResult text = folder.tool({command});
+    EXPECT_EQ(text.exit, 0) << text.errors;
+    EXPECT_FALSE(text.output.empty());
+    const ToolResult json = folder.tool({command, "--json"});
+    EXPECT_EQ(json.exit, 0);
+    EXPECT_TRUE(parse_json(json.output, command)) << command;
+  }
+  EXPECT_EQ(folder.tool({"ops", "--markdown"}).exit, 0);
+  EXPECT_EQ(folder.tool({"pass", "--list-passes"}).exit, 0);
+}
+
+TEST(CommandLine, CompileRunAndBench) {
+  const TemporaryFolder folder;
+  folder.write("m.onnx", relu_plus_model());
+  const ToolResult compiled =
+      folder.tool({"compile", "m.onnx", "-o", "m.ingot", "--unsigned", "--json"});
+  ASSERT_EQ(compiled.exit, 0) << compiled.errors;
+  const Result<Json> report = parse_json(compiled.output, "report");
+  ASSERT_TRUE(report) << compiled.output;
+  EXPECT_EQ(folder.tool({"inspect", "m.ingot", "--id"}).output,
+            (*report)["id"].get<std::string>() + "\n");
+  EXPECT_EQ((*report)["product"], "m");
+
+  folder.write("x.npy", npy_text({2, 3}, {1, -2, 3, -4, 5, -6}));
+  const ToolResult ran = folder.tool(
+      {"run", "m.ingot", "--input", "x=x.npy", "--output-dir", "out", "--allow-unsigned"});
+  ASSERT_EQ(ran.exit, 0) << ran.errors;
+  EXPECT_EQ(npy_values(folder.read("out/y.npy")), (std::vector<double>{2, -2, 6, -4, 10, -6}));
+
+  const ToolResult bench =
+      folder.tool({"bench", "m.ingot", "--allow-unsigned", "--runs", "20", "--json", "--per-call"});
+  ASSERT_EQ(bench.exit, 0) << bench.errors;
+  const Result<Json> times = parse_json(bench.output, "bench");
+  ASSERT_TRUE(times);
+  for (const char* key : {"min_ms", "median_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms", "runs",
+                          "threads", "missed", "calls"}) {
+    EXPECT_TRUE(times->contains(key)) << key;
+  }
+  const ToolResult serve =
+      folder.tool({"bench", "m.ingot", "--allow-unsigned", "--serve"}, "2\n1\n");
+  EXPECT_EQ(serve.exit, 0) << serve.errors;
+  EXPECT_TRUE(serve.output.starts_with("{\"ready\":true}\n{\"ms\":[")) << serve.output;
+  EXPECT_EQ(std::ranges::count(serve.output, '\n'), 3);
+}
+
+TEST(CommandLine, StandardOutputIsTheResultAlone) {
+  const TemporaryFolder folder;
+  folder.write("m.onnx", relu_plus_model());
+  const ToolResult loud = folder.tool({"compile", "m.onnx", "-o", "m.ingot", "--unsigned"});
+  ASSERT_EQ(loud.exit, 0) << loud.errors;
+  EXPECT_NE(loud.errors.find("read\n"), std::string::npos);
+  EXPECT_NE(loud.output.find("artifact id"), std::string::npos);
+  const ToolResult quiet =
+      folder.tool({"compile", "m.onnx", "-o", "m.ingot", "--unsigned", "--no-progress"});
+  EXPECT_TRUE(quiet.errors.empty()) << quiet.errors;
+}
+
+TEST(CommandLine, EqualInputsGiveEqualBytes) {
+  const TemporaryFolder a;
+  const TemporaryFolder b;
+  a.write("m.onnx", relu_plus_model());
+  b.write("sub/m.onnx", relu_plus_model());
+  const std::vector<std::string> same = {"--target", "x86-64-v3", "--target", "aarch64",
+                                         "--unsigned"};
+  std::vector<std::string> first = {"compile", "m.onnx", "-o", "m.ingot", "-j", "1"};
+  std::vector<std::string> second = {"compile", "sub/m.onnx", "-o", "other.ingot", "-j", "4"};
+  first.insert(first.end(), same.begin(), same.end());
+  second.insert(second.end(), same.begin(), same.end());
+  ASSERT_EQ(a.tool(first).exit, 0);
+  ASSERT_EQ(b.tool(second).exit, 0);
+  EXPECT_EQ(a.read("m.ingot"), b.read("other.ingot"));
+}
+
+TEST(CommandLine, ForeignTargetsAreNotExecuted) {
+  const TemporaryFolder folder;
+  folder.write("m.onnx", relu_plus_model());
+  const ToolResult result = folder.tool({"compile", "m.onnx", "-o", "m.ingot", "--unsigned",
+                                         "--target", "aarch64", "--target", "x86-64-v2"});
+  ASSERT_EQ(result.exit, 0) << result.errors;
+  EXPECT_NE(result.output.find("not executed"), std::string::npos) << result.output;
+}
+
+TEST(CommandLine, SequencesCarryTheState) {
+  const TemporaryFolder folder;
+  folder.write("m.onnx", counter_model());
+  ASSERT_EQ(folder.tool({"compile", "m.onnx", "-o", "m.ingot", "--unsigned"}).exit, 0);
+  for (const char* frame : {"0000", "0001", "0002"}) {
+    folder.write(std::string("in/") + frame + "/x.npy", npy_text({4}, {1, 2, 3, 4}));
+  }
+  const ToolResult result = folder.tool(
+      {"run", "m.ingot", "--sequence", "in", "--output-dir", "out", "--allow-unsigned"});
+  ASSERT_EQ(result.exit, 0) << result.errors;
+  EXPECT_EQ(npy_values(folder.read("out/0002/y.npy")), (std::vector<double>{3, 6, 9, 12}));
+}
+
+TEST(CommandLine, EmitsCodeForPeople) {
+  const TemporaryFolder folder;
+  folder.write("m.onnx", relu_plus_model());
+  for (const char* kind : {"ir", "llvm", "asm", "obj"}) {
+    const ToolResult result = folder.tool({"compile", "m.onnx", "-o", "m.ingot", "--unsigned",
+                                           "--emit", kind, "--emit-dir", std::string("e/") + kind});
+    EXPECT_EQ(result.exit, 0) << kind << result.errors;
+    EXPECT_FALSE(fs::is_empty(folder / (std::string("e/") + kind))) << kind;
+  }
+  const ToolResult alone =
+      folder.tool({"compile", "m.onnx", "-o", "m.ingot", "--unsigned", "--emit", "asm"});
+  EXPECT_EQ(alone.exit, 2);
+}
+
+TEST(CommandLine, CheckModelListsEverythingAtOnce) {
+  const TemporaryFolder folder;
+  TinyModel model;
+  model.inputs = {{"x", {2}}};
+  model.outputs = {{"y", {2}}};
+  model.nodes = {{"FirstUnknown", {"x"}, {"a"}, "one"}, {"SecondUnknown", {"a"}, {"y"}, "two"}};
+  folder.write("m.onnx", serialize(model));
+  const ToolResult text = folder.tool({"check-model", "m.onnx"});
+  EXPECT_EQ(text.exit, 4);
+  EXPECT_NE(text.errors.find("FirstUnknown"), std::string::npos) << text.errors;
+  EXPECT_NE(text.errors.find("SecondUnknown"), std::string::npos) << text.errors;
+  const ToolResult json = folder.tool({"check-model", "m.onnx", "--json"});
+  EXPECT_EQ(json.exit, 4);
+  const Result<Json> list = parse_json(json.output, "list");
+  ASSERT_TRUE(list) << json.output;
+  EXPECT_GE(list->size(), 2U);
+  EXPECT_EQ((*list)[0]["node"], "one");
+  EXPECT_EQ((*list)[0]["opset"], 13);
+  folder.write("good.onnx", relu_plus_model());
+  EXPECT_EQ(folder.tool({"check-model", "good.onnx"}).exit, 0);
+}
+
+TEST(CommandLine, FailuresOfCompileAreJsonToo) {
+  const TemporaryFolder folder;
+  const ToolResult result =
+      folder.tool({"compile", "none.onnx", "-o", "m.ingot", "--unsigned", "--json"});
+  EXPECT_EQ(result.exit, 8);
+  const Result<Json> list = parse_json(result.errors, "errors");
+  ASSERT_TRUE(list) << result.errors;
+  EXPECT_EQ((*list)[0]["severity"], "error");
+}
+
+}  // namespace
+}  // namespace ingot::cli

@@ -1,0 +1,129 @@
+// keygen, sign, verify: the three verdicts and their exit codes.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "tests/cli/tiny_model.h"
+#include "tests/cli/tool.h"
+
+namespace ingot::cli {
+namespace {
+
+class Signing : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder.write("m.onnx", relu_plus_model());
+    for (const char* name : {"a", "b"}) ASSERT_EQ(folder.tool({"keygen", name}).exit, 0);
+    const ToolResult compiled =
+        folder.tool({"compile", "m.onnx", "-o", "m.ingot", "--sign", "a.key", "--product", "road",
+                     "--security-counter", "3"});
+    ASSERT_EQ(compiled.exit, 0) << compiled.errors;
+    id = folder.tool({"inspect", "m.ingot", "--id"}).output;
+    ASSERT_EQ(id.size(), 65U);
+    id.pop_back();
+  }
+
+  int verify(std::vector<std::string> options) const {
+    options.insert(options.begin(), {"verify", "m.ingot"});
+    const ToolResult result = folder.tool(options);
+    EXPECT_NE(result.output.find("intact and signed"), std::string::npos) << result.errors;
+    EXPECT_NE(result.output.find("\ncompatible"), std::string::npos);
+    EXPECT_NE(result.output.find("\nreference vectors"), std::string::npos);
+    EXPECT_EQ(result.exit == 0, result.errors.empty()) << result.errors;
+    return result.exit;
+  }
+
+  TemporaryFolder folder;
+  std::string id;
+};
+
+TEST_F(Signing, KeysArePrivateAndNeverOverwritten) {
+  struct stat status = {};
+  ASSERT_EQ(stat((folder / "a.key").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+  const std::string before = folder.read("a.key");
+  EXPECT_EQ(folder.tool({"keygen", "a"}).exit, 8);
+  EXPECT_EQ(folder.read("a.key"), before);
+}
+
+TEST_F(Signing, GoodArtifact) {
+  EXPECT_EQ(verify({"--pub", "a.pub"}), 0);
+  EXPECT_EQ(verify({"--pub", "b.pub", "--pub", "a.pub", "--self-test", "--product", "road",
+                    "--min-security-counter", "3", "--id", id}),
+            0);
+}
+
+TEST_F(Signing, WrongOrMissingKeyIsFive) {
+  EXPECT_EQ(verify({"--pub", "b.pub"}), 5);
+  EXPECT_EQ(verify({}), 5);
+}
+
+TEST_F(Signing, AnIdThatIsNotListedIsFive) {
+  EXPECT_EQ(verify({"--pub", "a.pub", "--id", std::string(64, '0')}), 5);
+  folder.write("good.txt", "# deploy\n\n" + std::string(64, '1') + "\n" + id + " car\n");
+  EXPECT_EQ(verify({"--pub", "a.pub", "--ids", "good.txt"}), 0);
+  folder.write("empty.txt", "");
+  EXPECT_EQ(verify({"--pub", "a.pub", "--ids", "empty.txt"}), 5);
+  folder.write("bad.txt", "hello\n");
+  EXPECT_EQ(folder.tool({"verify", "m.ingot", "--pub", "a.pub", "--ids", "bad.txt"}).exit, 3);
+}
+
+TEST_F(Signing, AnotherProductOrDeviceIsSix) {
+  EXPECT_EQ(verify({"--pub", "a.pub", "--product", "cabin"}), 6);
+  EXPECT_EQ(verify({"--pub", "a.pub", "--min-security-counter", "4"}), 6);
+}
+
+TEST_F(Signing, PolicyFilesAreRead) {
+  folder.write("bad.json", "{");
+  EXPECT_EQ(folder.tool({"verify", "m.ingot", "--policy", "bad.json"}).exit, 3);
+  EXPECT_EQ(folder.tool({"verify", "m.ingot", "--policy", "none.json"}).exit, 8);
+}
+
+TEST_F(Signing, SecondSignatureAndPurposes) {
+  ASSERT_EQ(folder.tool({"sign", "m.ingot", "--key", "b.key", "--purpose", "release"}).exit, 0);
+  EXPECT_EQ(verify({"--pub", "a.pub"}), 0);
+  EXPECT_EQ(verify({"--pub", "b.pub"}), 0);
+  EXPECT_EQ(folder.tool({"inspect", "m.ingot", "--id"}).output, id + "\n");
+  EXPECT_EQ(folder.tool({"sign", "m.ingot", "--key", "b.key", "--purpose", "nothing"}).exit, 2);
+}
+
+TEST_F(Signing, DetachedSignatures) {
+  const std::string before = folder.read("m.ingot");
+  ASSERT_EQ(folder.tool({"sign", "m.ingot", "--key", "b.key", "--detached", "m.sig"}).exit, 0);
+  EXPECT_EQ(folder.read("m.ingot"), before);
+  EXPECT_EQ(verify({"--pub", "b.pub"}), 5);
+  EXPECT_EQ(verify({"--pub", "b.pub", "--detached", "m.sig"}), 0);
+}
+
+TEST_F(Signing, SigningAgainGivesTheSameBytes) {
+  const std::string before = folder.read("m.ingot");
+  EXPECT_EQ(folder.tool({"sign", "m.ingot", "--key", "a.key"}).exit, 0);
+  EXPECT_EQ(folder.read("m.ingot"), before);
+}
+
+TEST_F(Signing, AChangedByteIsFiveEverywhere) {
+  const std::string good = folder.read("m.ingot");
+  for (std::size_t at = 0; at < good.size(); at += 1 + good.size() / 60) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 1);
+    folder.write("m.ingot", bad);
+    const int expected = at == 8 || at == 9 ? 6 : 5;
+    EXPECT_EQ(verify({"--pub", "a.pub"}), expected) << at;
+    EXPECT_EQ(folder.tool({"run", "m.ingot", "--pub", "a.pub", "--output-dir", "o"}).exit, expected)
+        << at;
+  }
+  folder.write("m.ingot", good);
+}
+
+TEST_F(Signing, RunNeedsTrust) {
+  EXPECT_EQ(folder.tool({"run", "m.ingot", "--output-dir", "o"}).exit, 5);
+  EXPECT_EQ(folder.tool({"run", "m.ingot", "--output-dir", "o", "--pub", "b.pub"}).exit, 5);
+  ASSERT_EQ(folder.tool({"compile", "m.onnx", "-o", "u.ingot", "--unsigned"}).exit, 0);
+  const ToolResult result = folder.tool({"bench", "u.ingot", "--runs", "1"});
+  EXPECT_EQ(result.exit, 5);
+  EXPECT_NE(result.errors.find("--allow-unsigned"), std::string::npos) << result.errors;
+}
+
+}  // namespace
+}  // namespace ingot::cli
