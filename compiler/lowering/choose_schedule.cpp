@@ -18,7 +18,8 @@ constexpr std::int64_t kParallelTurns = 16;
 constexpr std::int64_t kMostParallelTurns = 65535;  // CALLS.grid
 // Cost of a gathered or scattered vector access against a contiguous one.
 constexpr double kGatherCost = 4.0;
-constexpr double kScatterCost = 0.5;  // once per result, not per reduce turn
+// Reduce turns over which an access outside of the reduce costs as much as one inside.
+constexpr double kOutsideTurns = 8.0;
 // Fixed cost of a tile in units of one of its elements.
 constexpr double kTileOverhead = 1.5;
 
@@ -153,10 +154,18 @@ class Chooser {
     for (const AccessSite& site : sites_) {
       if (along(site, range) != Along::Strided) continue;
       const bool rare = !reduces_.empty() && !site.inside_reduce;
-      cost += rare ? kScatterCost : kGatherCost;
+      cost += rare ? kGatherCost * std::min(1.0, kOutsideTurns / reduce_turns()) : kGatherCost;
     }
     const std::int64_t used = std::min(lanes(), floor_power_of_two(extent(range)));
-    return cost * static_cast<double>(lanes()) / static_cast<double>(used);
+    const std::int64_t done = round_up(extent(range), used);
+    return cost * static_cast<double>(lanes()) / static_cast<double>(used) *
+           static_cast<double>(done) / static_cast<double>(extent(range));
+  }
+
+  double reduce_turns() const {
+    double turns = 1;
+    for (std::uint32_t range : reduce_ranges_) turns *= static_cast<double>(extent(range));
+    return turns;
   }
 
   // The last candidate wins ties: the innermost range of the result.
@@ -305,10 +314,12 @@ class Chooser {
     return best;
   }
 
-  // A range is worth a tile if some load inside the reduce does not depend on it and is shared.
-  bool shares_a_load(std::uint32_t range) const {
+  // A range is worth a tile if a load that varies over lanes is shared by its elements; broadcasts
+  // are cheap enough to have one for each.
+  bool shares_a_vector(std::uint32_t range) const {
     return std::ranges::any_of(sites_, [&](const AccessSite& site) {
-      return site.inside_reduce && along(site, range) == Along::Independent;
+      return site.inside_reduce && along(site, range) == Along::Independent &&
+             along(site, schedule_.vector->range) != Along::Independent;
     });
   }
 
@@ -319,7 +330,7 @@ class Chooser {
     for (auto range = output_ranges_.rbegin(); range != output_ranges_.rend(); ++range) {
       if (schedule_.tiles.size() == 2 || budget < 2) break;
       if (*range == schedule_.vector->range || extent(*range) < 2) continue;
-      if (is_contraction() && !shares_a_load(*range)) continue;
+      if (is_contraction() && !shares_a_vector(*range)) continue;
       const std::int64_t size = tile_size(extent(*range), budget);
       if (size < 2) continue;
       schedule_.tiles.push_back(TileStep{*range, size});
