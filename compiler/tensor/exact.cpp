@@ -9,10 +9,15 @@ namespace {
 
 Scalar truth(bool value) { return Scalar{DType::Bool, value ? std::uint64_t{1} : 0}; }
 
-// Signed 64-bit division, rounded down, of anything but 0.
+// Signed 64-bit division by anything but 0 and -1, rounded down, and what it leaves.
 std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
   const std::int64_t quotient = a / b;
   return quotient - ((a % b != 0 && ((a < 0) != (b < 0))) ? 1 : 0);
+}
+
+std::int64_t floor_remainder(std::int64_t a, std::int64_t b) {
+  const std::int64_t rest = a % b;
+  return rest != 0 && ((rest < 0) != (b < 0)) ? rest + b : rest;
 }
 
 std::optional<Scalar> evaluate_integer(ScalarOp op, std::span<const Scalar> operands) {
@@ -43,7 +48,7 @@ std::optional<Scalar> evaluate_integer(ScalarOp op, std::span<const Scalar> oper
     case ScalarOp::FloorMod:
       if (y == 0 || (!wide && b == -1)) return made(0);
       if (wide) return made(x % y);
-      return made(static_cast<std::uint64_t>(a - floor_quotient(a, b) * b));
+      return made(static_cast<std::uint64_t>(floor_remainder(a, b)));
     case ScalarOp::Min: return less ? operands[0] : operands[1];
     case ScalarOp::Max: return less ? operands[1] : operands[0];
     case ScalarOp::And: return made(x & y);

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 
 #include "compiler/graph/builder.h"
@@ -251,6 +253,92 @@ TEST_F(BuilderSemantics, ChainsOfViews) {
     expected.push_back(a < 1 || b >= 2 ? 9 : read("x", {b, c + 1, a - 1}));
   }
   EXPECT_EQ(doubles(run(y)), expected);
+}
+
+// One random movement of `value` in `builder`.
+ValueId move_randomly(GraphBuilder& builder, ValueId value, std::mt19937& random) {
+  const auto between = [&](std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+  };
+  const Shape from = builder.shape(value);
+  const std::size_t rank = from.size();
+  switch (between(0, 4)) {
+    case 0: {
+      std::vector<int> order(rank);
+      std::iota(order.begin(), order.end(), 0);
+      std::ranges::shuffle(order, random);
+      return builder.transpose(value, order);
+    }
+    case 1: {
+      // The prime factors of the number of elements and some ones, in any grouping.
+      Shape to;
+      std::int64_t rest = element_count(from);
+      for (std::int64_t factor = 2; rest > 1; ++factor) {
+        for (; rest % factor == 0; rest /= factor) {
+          if (to.empty() || between(0, 1) == 0) to.push_back(1);
+          to.back() *= factor;
+        }
+      }
+      if (between(0, 1) == 0) to.insert(to.begin() + between(0, std::ssize(to)), 1);
+      return builder.reshape(value, to);
+    }
+    case 2: {
+      Ints starts, steps;
+      Shape to;
+      for (const std::int64_t extent : from) {
+        to.push_back(between(1, extent));
+        const std::int64_t step = to.back() > 1 ? (extent - 1) / (to.back() - 1) : 1;
+        steps.push_back(between(0, 1) == 0 ? step : -step);
+        starts.push_back(steps.back() > 0 ? 0 : extent - 1);
+      }
+      return builder.slice(value, starts, steps, to);
+    }
+    case 3: {
+      Ints before, after;
+      for (std::size_t d = 0; d < rank; ++d) {
+        before.push_back(between(from[d] > 1 ? -1 : 0, 1));
+        after.push_back(between(0, 1));
+      }
+      return builder.pad(value, before, after, Scalar::of_int(DType::I32, between(-1, 0)));
+    }
+    default: {
+      Shape to = from;
+      for (std::int64_t& extent : to) extent = extent == 1 ? between(1, 2) : extent;
+      if (between(0, 2) == 0) to.insert(to.begin(), between(1, 2));
+      return builder.expand(value, to);
+    }
+  }
+}
+
+TEST_F(BuilderSemantics, MergedMovementEqualsMovementStepByStep) {
+  std::int64_t nodes = 0;
+  for (unsigned seed = 0; seed < 1500; ++seed) {
+    const Shape shape{2, 3, 2};
+    Ints values(12);
+    std::iota(values.begin(), values.end(), 1);
+    Tensor step_by_step = Tensor::of_ints(DType::I32, shape, values);
+    const NamedTensors given{{"x", step_by_step}};
+    GraphBuilder merged("merged");
+    ValueId value = merged.input("x", DType::I32, shape);
+    std::mt19937 one(seed), other(seed);
+    for (int i = 0; i < 7 && element_count(merged.shape(value)) < 300; ++i) {
+      value = move_randomly(merged, value, one);
+      GraphBuilder single("single");
+      const ValueId x = single.input("x", DType::I32, step_by_step.shape);
+      const ValueId y = move_randomly(single, x, other);
+      step_by_step = interpret_graph(single.graph(), {{"x", step_by_step}})[y];
+    }
+    ASSERT_TRUE(validate_graph(merged.graph()).has_value()) << print_graph(merged.graph());
+    const Tensor result = interpret_graph(merged.graph(), given)[value];
+    ASSERT_EQ(result.shape, step_by_step.shape);
+    ASSERT_EQ(ints(result), ints(step_by_step)) << "seed " << seed << print_graph(merged.graph());
+    while (!std::holds_alternative<InputOp>(merged[value].op)) {
+      value = merged[value].inputs[0];
+      ++nodes;
+    }
+  }
+  // Of seven movements fewer than three nodes are left.
+  EXPECT_LT(nodes, 1500 * 3);
 }
 
 TEST_F(BuilderSemantics, GatherWithNegativeIndices) {
