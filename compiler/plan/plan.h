@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,10 @@ enum class BufferKind : std::uint8_t {
   Scratch = 5,
   NextState = 6,
 };
+
+// "input", "next-state" ...; the same words in every text form.
+[[nodiscard]] std::string_view name(BufferKind kind);
+[[nodiscard]] std::optional<BufferKind> buffer_kind_from_name(std::string_view name);
 
 struct PlanBuffer {
   BufferKind kind = BufferKind::Scratch;

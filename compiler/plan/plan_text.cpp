@@ -10,11 +10,6 @@
 namespace ingot {
 namespace {
 
-constexpr std::array<std::string_view, 7> kKinds = {"",         "input",   "output",    "state",
-                                                    "constant", "scratch", "next-state"};
-
-std::string_view word(BufferKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
-
 std::string text_of(const std::vector<std::int64_t>& values) {
   return values.empty() ? "-" : fmt::format("{}", fmt::join(values, ","));
 }
@@ -71,13 +66,9 @@ class PlanParser {
   }
 
   static bool read_kind(LineScanner& line, BufferKind& kind) {
-    const std::string_view text = line.word();
-    for (std::size_t i = 1; i < kKinds.size(); ++i) {
-      if (kKinds[i] != text) continue;
-      kind = static_cast<BufferKind>(i);
-      return true;
-    }
-    return false;
+    const auto known = buffer_kind_from_name(line.word());
+    if (known) kind = *known;
+    return known.has_value();
   }
 
   bool read_io(LineScanner& line) {
@@ -151,18 +142,30 @@ class PlanParser {
   bool closed_ = false;
 };
 
+constexpr std::array<std::string_view, 7> kKinds = {"",         "input",   "output",    "state",
+                                                    "constant", "scratch", "next-state"};
+
 }  // namespace
+
+std::string_view name(BufferKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+
+std::optional<BufferKind> buffer_kind_from_name(std::string_view name) {
+  for (std::size_t i = 1; i < kKinds.size(); ++i) {
+    if (kKinds[i] == name) return static_cast<BufferKind>(i);
+  }
+  return std::nullopt;
+}
 
 std::string print_plan(const Plan& plan) {
   std::string text = std::string("plan @graph {\n");
   for (const PlanIo& io : plan.io) {
     text +=
-        fmt::format("  io {} {} {}", quote(io.name), word(io.kind), to_text(io.dtype, io.shape));
+        fmt::format("  io {} {} {}", quote(io.name), name(io.kind), to_text(io.dtype, io.shape));
     text += io.camera < 0 ? "\n" : fmt::format(" camera {}\n", io.camera);
   }
   for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
     const PlanBuffer& buffer = plan.buffers[i];
-    text += fmt::format("  buffer {} {}", i, word(buffer.kind));
+    text += fmt::format("  buffer {} {}", i, name(buffer.kind));
     if (has_io(buffer.kind)) text += fmt::format(" {}", buffer.io);
     if (buffer.kind == BufferKind::Constant) text += fmt::format(" %{}", buffer.constant.index);
     text += fmt::format(" {}{} {}\n", to_text(buffer.dtype, buffer.shape),

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 
 #include "compiler/line_scanner.h"
 #include "compiler/program/program.h"
@@ -13,13 +12,8 @@
 namespace ingot {
 namespace {
 
-constexpr std::array<std::string_view, 7> kKinds = {"",         "input",   "output",    "state",
-                                                    "constant", "scratch", "next-state"};
-
-std::string_view word(BufferKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
-
 std::string print_buffer(std::size_t i, const ProgramBuffer& buffer) {
-  std::string text = fmt::format("  buffer {} {}", i, word(buffer.kind));
+  std::string text = fmt::format("  buffer {} {}", i, name(buffer.kind));
   if (buffer.io != kNone) text += fmt::format(" io {}", buffer.io);
   text += fmt::format(" {} {} bytes", to_text(buffer.dtype, buffer.shape), buffer.size_bytes);
   if (buffer.arena != kNone) text += fmt::format(" arena {} {}", buffer.arena, buffer.arena_offset);
@@ -80,13 +74,9 @@ class ProgramParser {
   }
 
   static bool read_kind(LineScanner& line, BufferKind& kind) {
-    const std::string_view text = line.word();
-    for (std::size_t i = 1; i < kKinds.size(); ++i) {
-      if (kKinds[i] != text) continue;
-      kind = static_cast<BufferKind>(i);
-      return true;
-    }
-    return false;
+    const auto known = buffer_kind_from_name(line.word());
+    if (known) kind = *known;
+    return known.has_value();
   }
 
   template <typename Int>
@@ -215,7 +205,7 @@ std::string print_program(const Program& program) {
   std::string text = fmt::format("program {} {{\n", quote(program.name));
   for (const PlanIo& io : program.io) {
     text +=
-        fmt::format("  io {} {} {}", quote(io.name), word(io.kind), to_text(io.dtype, io.shape));
+        fmt::format("  io {} {} {}", quote(io.name), name(io.kind), to_text(io.dtype, io.shape));
     text += io.camera < 0 ? "\n" : fmt::format(" camera {}\n", io.camera);
   }
   for (const ProgramArena& arena : program.arenas) {

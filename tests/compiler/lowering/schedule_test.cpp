@@ -1,0 +1,94 @@
+// What the chooser decides, as steps.
+#include "compiler/lowering/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "compiler/compile.h"
+#include "compiler/graph/builder.h"
+#include "compiler/lowering/lower_kernel.h"
+#include "compiler/plan/plan.h"
+
+namespace ingot {
+namespace {
+
+Target target(const std::string& name) { return find_target(name).value(); }
+
+ValueId weights(GraphBuilder& b, Shape shape) {
+  return b.constant(
+      Tensor::own(DType::F32, shape, generate_input("w", DType::F32, shape, 1, -1, 1)));
+}
+
+// Steps of the last kernel of a graph.
+std::vector<std::string> steps_of(const Graph& graph, const Target& target) {
+  const Plan plan = make_plan(graph, target, PlanOptions{}).value();
+  const LoweredKernel lowered = lower_kernel(plan, plan.kernels.back()).value();
+  return to_steps(choose_schedule(lowered.kernel, lowered.is_constant, target), lowered.kernel);
+}
+
+bool has(const std::vector<std::string>& steps, const std::string& step) {
+  return std::ranges::find(steps, step) != steps.end();
+}
+
+Graph convolution_chain(std::int64_t channels, std::int64_t size) {
+  GraphBuilder b("conv");
+  const ValueId x = b.input("x", DType::F32, {1, 16, size, size});
+  const GraphBuilder::Convolution one{{1, 1}, {1, 1}, {0, 0}, {size, size}, 1};
+  const GraphBuilder::Convolution three{{1, 1}, {1, 1}, {1, 1}, {size, size}, 1};
+  const ValueId y = b.convolution(x, weights(b, {channels, 16, 1, 1}), one);
+  const ValueId z = b.convolution(y, weights(b, {channels, channels, 3, 3}), three);
+  b.output("y", z);
+  return b.take();
+}
+
+TEST(Schedule, TilesFillTheRegistersOfEachTarget) {
+  const Graph graph = convolution_chain(64, 56);
+  const auto v4 = steps_of(graph, target("x86-64-v4"));
+  EXPECT_TRUE(has(v4, "vector a1 16x2 exact"));
+  EXPECT_TRUE(has(v4, "tile a3 14"));
+  EXPECT_TRUE(has(v4, "reduce k4 split 16 unroll 1"));
+  const auto arm = steps_of(graph, target("aarch64"));
+  EXPECT_TRUE(has(arm, "tile a3 14") || has(arm, "tile a1 14"));
+}
+
+TEST(Schedule, ChannelsOfTheInputGoInsideOfTheWindow) {
+  const auto steps = steps_of(convolution_chain(64, 56), target("x86-64-v4"));
+  const auto window = std::ranges::find_if(
+      steps, [](const std::string& step) { return step.starts_with("reduce k5"); });
+  const auto channels = std::ranges::find_if(
+      steps, [](const std::string& step) { return step.starts_with("reduce k4"); });
+  EXPECT_LT(window, channels);
+}
+
+TEST(Schedule, OneRowGetsManyIndependentSums) {
+  GraphBuilder b("row");
+  b.output("y", b.matmul(b.input("x", DType::F32, {1, 512}), weights(b, {512, 512})));
+  const auto steps = steps_of(b.take(), target("x86-64-v4"));
+  EXPECT_TRUE(has(steps, "vector a1 16x8 exact"));
+}
+
+TEST(Schedule, ShortRangesOverlapInsteadOfMasking) {
+  GraphBuilder b("ten");
+  b.output("y", b.matmul(b.input("x", DType::F32, {1, 64}), weights(b, {64, 10})));
+  EXPECT_TRUE(has(steps_of(b.take(), target("x86-64-v4")), "vector a1 8x1 overlap"));
+}
+
+TEST(Schedule, OnlyRelaxedSumsRunOverLanes) {
+  for (const bool strict : {false, true}) {
+    GraphBuilder b("sum");
+    b.set_strict(strict);
+    b.output("y", b.reduce(ReduceOp::Sum, b.input("x", DType::F32, {1, 512}), {1}, false));
+    const auto steps = steps_of(b.take(), target("x86-64-v4"));
+    EXPECT_EQ(has(steps, "vector-reduce r1 16"), !strict);
+  }
+}
+
+TEST(Schedule, IsDeterministic) {
+  const Graph graph = convolution_chain(48, 13);
+  const auto first = steps_of(graph, target("x86-64-v3"));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(steps_of(graph, target("x86-64-v3")), first);
+}
+
+}  // namespace
+}  // namespace ingot
