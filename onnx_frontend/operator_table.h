@@ -6,11 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+
 namespace ingot {
 
 class NodeImport;
 // Imports one node: reads its inputs and attributes, sets its outputs.
-using ImportFunction = void (*)(NodeImport& node);
+using ImportFunction = Result<void> (*)(NodeImport& node);
 
 // The newest opset of the default domain whose changes the table knows. Models of newer ones are
 // refused: an operator may have changed its meaning.
@@ -19,8 +21,8 @@ inline constexpr int newest_opset = 27;
 struct OperatorRow {
   std::string_view domain;  // "" for ai.onnx
   std::string_view op;
-  int since = 1;            // the first opset with this meaning
-  ImportFunction import;    // null: known, and refused for the reason in `limits`
+  int since = 1;  // the first opset with this meaning
+  ImportFunction import = nullptr;
   std::string_view limits;  // what is not covered; empty if everything is
 };
 
