@@ -157,6 +157,7 @@ bool ask_huge_pages(uint8_t* address, size_t nbytes) {
 }
 
 bool make_read_only(const Mapping& mapping) {
+  madvise(mapping.address, mapping.nbytes, MADV_DONTFORK);
   return mprotect(mapping.address, mapping.nbytes, PROT_READ) == 0;
 }
 

@@ -26,6 +26,7 @@ void unmap(Mapping* mapping);
 // Asks for huge pages; false if the system does not offer them.
 bool ask_huge_pages(uint8_t* address, size_t nbytes);
 
+// Also keeps the pages from children of fork.
 bool make_read_only(const Mapping& mapping);
 
 bool lock_pages(const uint8_t* address, size_t nbytes);
