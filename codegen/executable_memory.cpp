@@ -37,9 +37,9 @@ ExecutableMemory::~ExecutableMemory() {
   if (address_ != nullptr) munmap(address_, size_bytes_);
 }
 
-Program ExecutableMemory::program(const CodeBlob::Entry& entry) const {
+ProgramFunction ExecutableMemory::program(const CodeBlob::Entry& entry) const {
   auto* const begin = static_cast<std::byte*>(address_);
-  return reinterpret_cast<Program>(begin + entry.offset);
+  return reinterpret_cast<ProgramFunction>(begin + entry.offset);
 }
 
 #if defined(__x86_64__)

@@ -10,8 +10,9 @@
 
 namespace ingot {
 
-using Program = std::int32_t (*)(const void* const* buffers, const std::uint64_t* scalars,
-                                 std::uint32_t first, std::uint32_t last, std::uint32_t worker);
+using ProgramFunction = std::int32_t (*)(const void* const* buffers, const std::uint64_t* scalars,
+                                         std::uint32_t first, std::uint32_t last,
+                                         std::uint32_t worker);
 
 class ExecutableMemory {
  public:
@@ -20,7 +21,7 @@ class ExecutableMemory {
   ExecutableMemory& operator=(ExecutableMemory&&) = delete;
   ~ExecutableMemory();
 
-  [[nodiscard]] Program program(const CodeBlob::Entry& entry) const;
+  [[nodiscard]] ProgramFunction program(const CodeBlob::Entry& entry) const;
 
  private:
   ExecutableMemory(void* address, std::size_t size_bytes)

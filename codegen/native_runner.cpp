@@ -19,14 +19,14 @@ class NativeRunner final : public KernelRunner {
 
  private:
   // Of each call; what is not compiled yet is compiled together.
-  Result<std::vector<Program>> programs_of(std::span<const Call> calls);
+  Result<std::vector<ProgramFunction>> programs_of(std::span<const Call> calls);
 
   std::unique_ptr<CodeGenerator> generator_ = make_llvm_code_generator();
   std::vector<ExecutableMemory> memory_;
-  std::map<std::string, Program> programs_;  // by identity of the kernel
+  std::map<std::string, ProgramFunction> programs_;  // by identity of the kernel
 };
 
-Result<std::vector<Program>> NativeRunner::programs_of(std::span<const Call> calls) {
+Result<std::vector<ProgramFunction>> NativeRunner::programs_of(std::span<const Call> calls) {
   std::vector<std::string> keys;
   std::vector<const ScheduledKernel*> missing;
   std::vector<std::string> missing_keys;
@@ -51,13 +51,13 @@ Result<std::vector<Program>> NativeRunner::programs_of(std::span<const Call> cal
     }
     memory_.push_back(std::move(memory));
   }
-  std::vector<Program> programs;
+  std::vector<ProgramFunction> programs;
   for (const std::string& key : keys) programs.push_back(programs_.at(key));
   return programs;
 }
 
 Result<void> NativeRunner::run(std::span<const Call> calls) {
-  INGOT_ASSIGN(const std::vector<Program> programs, programs_of(calls));
+  INGOT_ASSIGN(const std::vector<ProgramFunction> programs, programs_of(calls));
   const DefaultFloatMode mode;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const std::vector<const void*> buffers(calls[i].buffers.begin(), calls[i].buffers.end());
