@@ -281,7 +281,7 @@ Result<void> check_section(const IngotSectionEntry& entry, std::size_t row,
 
   const bool required = entry.type < INGOT_FIRST_IGNORABLE_SECTION;
   const SectionRule* rule = find_rule(entry.type);
-  if (rule == nullptr && (required || (entry.flags & INGOT_SECTION_REQUIRED) != 0)) {
+  if (rule == nullptr && required) {
     return fail_with(INGOT_E_SECTION_UNKNOWN,
                      fmt::format("section {}: type {} is unknown", row, entry.type));
   }
@@ -299,12 +299,6 @@ Result<void> check_section(const IngotSectionEntry& entry, std::size_t row,
     return bad_entry("variant");
   }
   if (!rule->several && entry.index != 0) return bad_entry("index");
-  if (entry.entry_size != rule->entry_size) return bad_entry("entry_size");
-  // entry_size is now ours and small, so the product fits into 64 bits.
-  if (rule->entry_size == 0 ? entry.entry_count != 0
-                            : std::uint64_t{entry.entry_size} * entry.entry_count != entry.size) {
-    return bad_entry("entry_count");
-  }
   return {};
 }
 
@@ -373,6 +367,28 @@ Result<std::vector<IngotSectionEntry>> read_sections(Bytes file, const IngotHead
   return sections;
 }
 
+// Step 15 for one row.
+Result<void> check_counts(const IngotSectionEntry& entry, std::size_t row) {
+  const SectionRule* rule = find_rule(entry.type);
+  if (rule == nullptr) return {};
+  // entry_size is ours and small once it is compared, so the product fits into 64 bits.
+  const bool good =
+      entry.entry_size == rule->entry_size &&
+      (rule->entry_size == 0 ? entry.entry_count == 0
+                             : std::uint64_t{entry.entry_size} * entry.entry_count == entry.size);
+  if (!good) {
+    return fail_with(INGOT_E_SECTION_TABLE,
+                     fmt::format("section {}: {} records of {} bytes in {} bytes", row,
+                                 entry.entry_count, entry.entry_size, entry.size));
+  }
+  const std::uint64_t count = rule->entry_size == 0 ? entry.size : entry.entry_count;
+  if (count > rule->limit) {
+    return fail_with(INGOT_E_LIMIT, fmt::format("{} has {}, at most {} allowed",
+                                                section_name(entry.type), count, rule->limit));
+  }
+  return {};
+}
+
 // Reads the tables, step 15.
 class TableReader {
  public:
@@ -380,14 +396,8 @@ class TableReader {
 
   Result<void> read_all() {
     Tables& tables = decoded_.tables;
-    for (const IngotSectionEntry& entry : tables.sections) {
-      const SectionRule* rule = find_rule(entry.type);
-      if (rule == nullptr) continue;
-      const std::uint64_t count = rule->entry_size == 0 ? entry.size : entry.entry_count;
-      if (count > rule->limit) {
-        return fail_with(INGOT_E_LIMIT, fmt::format("{} has {}, at most {} allowed",
-                                                    section_name(entry.type), count, rule->limit));
-      }
+    for (std::size_t row = 0; row < tables.sections.size(); ++row) {
+      INGOT_RETURN_IF_ERROR(check_counts(tables.sections[row], row));
     }
     const Bytes strings =
         decoded_.payload(*decoded_.find(INGOT_SECTION_STRINGS, INGOT_VARIANT_COMMON));
