@@ -220,6 +220,12 @@ TEST_F(GraphBuilderTest, SplatsFoldAtAnySize) {
   EXPECT_EQ(text(g[flag].inputs[0]), "constant bool[] {true}");
 }
 
+TEST_F(GraphBuilderTest, APaddedScalarIsNoSplat) {
+  const std::int64_t one[] = {1};
+  const ValueId padded = g.pad(i64s({3}), one, one, Scalar::of_int(DType::I64, 9));
+  EXPECT_EQ(text(g.add(padded, g.like(padded, 1))), "constant i64[3] {10,4,10}");
+}
+
 TEST_F(GraphBuilderTest, FloatsFoldOnlyWhereTheirBitsAreCertain) {
   const ValueId x = f32s({1, 2});
   EXPECT_EQ(text(g.div(g.like(x, 1), f32s({3, 4}))), "constant f32[2] {0.33333334,0.25}");
@@ -247,6 +253,9 @@ TEST_F(GraphBuilderTest, GatherOfAKnownIndexIsAView) {
   const ValueId outside = g.gather(x, i64s({8}), 1);
   ASSERT_TRUE(is<GatherOp>(outside));
   EXPECT_FALSE(std::get<GatherOp>(g[outside].op).in_range);
+  const ValueId square = g.reshape(i64s({0, 1, 2, 3}), {2, 2});
+  EXPECT_TRUE(is<GatherOp>(g.gather(x, square, 1)));  // one view axis cannot be two
+  EXPECT_EQ(text(g.gather(x, g.reshape(i64s({5}), {1, 1}), 1)), "view f32[3,1,1] %0 [a0,5]");
   // The frame must report it even if the data is known.
   EXPECT_TRUE(is<GatherOp>(g.gather(i64s({1, 2}), i64s({2}), 0)));
 }
