@@ -87,6 +87,38 @@ llvm::Value* emit_float_op(const Emission& emission, ScalarOp op, DType dtype, b
   return llvm::PoisonValue::get(x[0]->getType());
 }
 
+// a * b + c of halves or bfloat16, rounded once. In double precision the product is exact; a sum
+// that is not gets an odd last bit, so that rounding it again cannot fall on a tie that is none.
+llvm::Value* emit_small_float_fma(const Emission& emission, DType dtype,
+                                  llvm::ArrayRef<llvm::Value*> x) {
+  llvm::IRBuilder<>& builder = emission.builder;
+  llvm::SmallVector<llvm::Value*, 3> wide;
+  for (llvm::Value* operand : x) {
+    wide.push_back(emit_cast(emission, dtype, DType::F64, operand));
+  }
+  llvm::Value* const product = builder.CreateFMul(wide[0], wide[1]);
+  llvm::Value* const sum = builder.CreateFAdd(product, wide[2]);
+  llvm::Value* const part = builder.CreateFSub(sum, product);
+  llvm::Value* const rest =
+      builder.CreateFAdd(builder.CreateFSub(product, builder.CreateFSub(sum, part)),
+                         builder.CreateFSub(wide[2], part));
+  llvm::Type* const integer = with_lanes_of(builder.getInt64Ty(), sum->getType());
+  llvm::Value* const bits = builder.CreateBitCast(sum, integer);
+  llvm::Value* const zero = llvm::ConstantFP::get(sum->getType(), 0.0);
+  llvm::Value* const grows =
+      builder.CreateICmpEQ(builder.CreateFCmpOGT(rest, zero), builder.CreateFCmpOGT(sum, zero));
+  llvm::Value* const odd =
+      builder.CreateSelect(grows, builder.CreateAdd(bits, splat_int(integer, 1)),
+                           builder.CreateSub(bits, splat_int(integer, 1)));
+  llvm::Value* const is_even =
+      builder.CreateICmpEQ(builder.CreateAnd(bits, splat_int(integer, 1)), splat_int(integer, 0));
+  // Not ordered: a rest of NaN comes from an infinite or NaN sum, which stays.
+  llvm::Value* const is_inexact = builder.CreateFCmpONE(rest, zero);
+  llvm::Value* const chosen =
+      builder.CreateSelect(builder.CreateAnd(is_inexact, is_even), odd, bits);
+  return emit_cast(emission, DType::F64, dtype, builder.CreateBitCast(chosen, sum->getType()));
+}
+
 // On the stored bits where that is exact, otherwise through single precision.
 llvm::Value* emit_small_float_op(const Emission& emission, ScalarOp op, DType dtype, bool strict,
                                  llvm::ArrayRef<llvm::Value*> x) {
@@ -94,6 +126,7 @@ llvm::Value* emit_small_float_op(const Emission& emission, ScalarOp op, DType dt
   if (op == ScalarOp::Neg) return builder.CreateXor(x[0], splat_int(x[0]->getType(), 0x8000));
   if (op == ScalarOp::Abs) return builder.CreateAnd(x[0], splat_int(x[0]->getType(), 0x7FFF));
   if (op == ScalarOp::Select) return builder.CreateSelect(x[0], x[1], x[2]);
+  if (op == ScalarOp::Fma) return emit_small_float_fma(emission, dtype, x);
   llvm::SmallVector<llvm::Value*, 3> wide;
   for (llvm::Value* operand : x) {
     wide.push_back(emit_cast(emission, dtype, DType::F32, operand));

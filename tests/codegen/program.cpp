@@ -1,5 +1,9 @@
 #include "tests/codegen/program.h"
 
+#include <cmath>
+#include <cstring>
+#include <random>
+
 #include "codegen/llvm_code_generator.h"
 
 namespace ingot {
@@ -42,8 +46,7 @@ ScheduledKernel KernelWriter::finish() {
   return kernel;
 }
 
-CompiledProgram::CompiledProgram(const ScheduledKernel& kernel, const Target& target,
-                                 bool strict) {
+CompiledProgram::CompiledProgram(const ScheduledKernel& kernel, const Target& target, bool strict) {
   CodeOptions options;
   options.strict = strict;
   const ScheduledKernel* const kernels[] = {&kernel};
@@ -66,6 +69,103 @@ std::int32_t CompiledProgram::run(std::vector<const void*> buffers, std::uint32_
   if (!memory_) return -1;
   const DefaultFloatMode mode;
   return memory_->program(blob_.entries[0])(buffers.data(), nullptr, first, last, 0);
+}
+
+namespace {
+
+std::uint64_t random_bits(DType dtype, std::mt19937_64& random) {
+  const std::uint64_t bits = random();
+  const auto at = [&random](std::initializer_list<std::uint64_t> list) {
+    return list.begin()[random() % list.size()];
+  };
+  const bool special = random() % 4 == 0;
+  if (dtype == DType::Bool) return bits & 1;
+  if (!special && is_float(dtype) && random() % 2 == 0) {  // of ordinary size
+    std::uint64_t stored = 0;
+    const double value = static_cast<double>(static_cast<std::int64_t>(bits)) * 0x1p-60;
+    Scalar::of_float(dtype, value).store(&stored);
+    return stored;
+  }
+  if (!special) return random() % 2 == 0 ? bits : bits % 16;
+  switch (dtype) {
+    case DType::F32:
+      return at({0, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 1, 0x807FFFFF, 0x00800000,
+                 0x7F7FFFFF, 0x3F800000, 0xBF000000, 0x4F000000, 0xCF000000, 0x4B000001});
+    case DType::F64:
+      return at({0, 0x8000000000000000, 0x7FF0000000000000, 0xFFF0000000000000, 0x7FF8000000000000,
+                 1, 0x0010000000000000, 0x7FEFFFFFFFFFFFFF, 0x3FF0000000000000, 0x43E0000000000000,
+                 0xC3E0000000000000, 0x3810000000000000, 0x36A0000000000001, 0x3F00000000000001});
+    case DType::F16:
+      return at({0, 0x8000, 0x7C00, 0xFC00, 0x7E00, 1, 0x03FF, 0x0400, 0x7BFF, 0x3C00, 0xB800});
+    case DType::BF16:
+      return at({0, 0x8000, 0x7F80, 0xFF80, 0x7FC0, 1, 0x007F, 0x0080, 0x7F7F, 0x3F80});
+    default: {
+      const int width = 8 * size_bytes(dtype);
+      return at({0, 1, ~std::uint64_t{0}, std::uint64_t{1} << (width - 1),
+                 (std::uint64_t{1} << (width - 1)) - 1, 7, 100, ~std::uint64_t{6}});
+    }
+  }
+}
+
+bool same_element(DType dtype, const std::byte* a, const std::byte* b, Comparison comparison) {
+  const auto size = static_cast<std::size_t>(size_bytes(dtype));
+  if (std::memcmp(a, b, size) == 0) return true;
+  if (!is_float(dtype)) return false;
+  const double x = Scalar::load(dtype, a).as_double();
+  const double y = Scalar::load(dtype, b).as_double();
+  return (std::isnan(x) && std::isnan(y)) || (!comparison.zeros_have_signs && x == 0 && y == 0);
+}
+
+}  // namespace
+
+std::vector<std::byte> random_elements(DType dtype, std::int64_t count, unsigned seed) {
+  std::mt19937_64 random(seed);
+  const auto size = static_cast<std::size_t>(size_bytes(dtype));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(count) * size);
+  for (std::size_t i = 0; i < bytes.size(); i += size) {
+    const std::uint64_t element = random_bits(dtype, random);
+    std::memcpy(&bytes[i], &element, size);
+  }
+  return bytes;
+}
+
+Buffers random_buffers(const ScheduledKernel& kernel, unsigned seed) {
+  Buffers buffers;
+  for (const KernelParameter& parameter : kernel.parameters) {
+    const std::int64_t count = element_count(parameter.layout, parameter.shape);
+    if (parameter.access == Access::Read) {
+      buffers.push_back(random_elements(parameter.dtype, count, seed++));
+    } else {
+      buffers.emplace_back(static_cast<std::size_t>(count * size_bytes(parameter.dtype)));
+    }
+  }
+  return buffers;
+}
+
+void expect_as_interpreted(const ScheduledKernel& kernel, const Target& target, Buffers buffers,
+                           Comparison comparison) {
+  Buffers expected = buffers;
+  std::vector<std::byte*> memory;
+  for (std::vector<std::byte>& buffer : expected) memory.push_back(buffer.data());
+  const Result<InterpreterResult> interpreted = interpret(kernel, memory);
+  ASSERT_TRUE(interpreted.has_value()) << to_line(interpreted.error().diagnostics[0]);
+  std::vector<const void*> addresses;
+  for (const std::vector<std::byte>& buffer : buffers) addresses.push_back(buffer.data());
+  const CompiledProgram program(kernel, target, true);
+  const auto turns = static_cast<std::uint32_t>(kernel.parallel_extent());
+  EXPECT_EQ(program.run(addresses, 0, turns), interpreted->index_clamped ? 1 : 0)
+      << kernel.name << " on " << target.name;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    const DType dtype = kernel.parameters[i].dtype;
+    const auto size = static_cast<std::size_t>(size_bytes(dtype));
+    for (std::size_t at = 0; at < buffers[i].size(); at += size) {
+      ASSERT_TRUE(same_element(dtype, &buffers[i][at], &expected[i][at], comparison))
+          << kernel.name << " on " << target.name << ", '" << kernel.parameters[i].name
+          << "' element " << at / size << ": compiled "
+          << to_text(Scalar::load(dtype, &buffers[i][at])) << ", interpreted "
+          << to_text(Scalar::load(dtype, &expected[i][at]));
+    }
+  }
 }
 
 std::vector<Target> runnable_targets() {

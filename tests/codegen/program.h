@@ -4,7 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,8 +72,8 @@ class KernelWriter {
     return kernel.pool.load_flat(parameter, kernel.parameters[parameter].dtype, address);
   }
   [[nodiscard]] ExprId load(std::uint32_t parameter, ExprId address, ExprId gate, Scalar fill) {
-    return kernel.pool.load_flat_gated(parameter, kernel.parameters[parameter].dtype, address,
-                                       gate, fill);
+    return kernel.pool.load_flat_gated(parameter, kernel.parameters[parameter].dtype, address, gate,
+                                       fill);
   }
   [[nodiscard]] ExprId read(std::uint32_t array, ExprId element, ExprId lane) {
     return kernel.pool.read_register(array, kernel.registers[array].dtype, element, lane);
@@ -99,6 +100,21 @@ class CompiledProgram {
   CodeBlob blob_;
   std::optional<ExecutableMemory> memory_;
 };
+
+// Bytes of each parameter: outputs start as zeros.
+using Buffers = std::vector<std::vector<std::byte>>;
+// Random elements of every kind that the type has: small, large, and special values.
+[[nodiscard]] std::vector<std::byte> random_elements(DType dtype, std::int64_t count,
+                                                     unsigned seed);
+[[nodiscard]] Buffers random_buffers(const ScheduledKernel& kernel, unsigned seed);
+
+struct Comparison {
+  bool zeros_have_signs = true;
+};
+// Runs the kernel here, compiled for `target`, and in the interpreter; outputs and the result must
+// be the same. One NaN is as good as another.
+void expect_as_interpreted(const ScheduledKernel& kernel, const Target& target, Buffers buffers,
+                           Comparison comparison = {});
 
 // Rows of the table that this processor can run, least first.
 [[nodiscard]] std::vector<Target> runnable_targets();

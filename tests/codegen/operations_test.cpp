@@ -1,0 +1,135 @@
+// Every scalar operation and every cast, for every type, one lane and many, against the
+// interpreter. Mathematical functions have tests of their own (math_test.cpp).
+#include "tests/codegen/program.h"
+
+namespace ingot {
+namespace {
+
+constexpr std::int64_t kElements = 1024;
+
+constexpr DType kTypes[] = {DType::F32, DType::F16, DType::BF16, DType::F64, DType::U8,
+                            DType::I8,  DType::I16, DType::I32,  DType::I64, DType::Bool,
+                            DType::U16, DType::U32, DType::U64};
+
+// out[i] = op(in0[i], in1[i], ...), `lanes` at a time.
+ScheduledKernel map(ScalarOp op, DType dtype, std::int64_t lanes) {
+  KernelWriter w(std::string(name(op)) + " of " + std::string(name(dtype)));
+  std::vector<std::uint32_t> inputs;
+  for (int i = 0; i < operand_count(op); ++i) {
+    const bool is_condition = op == ScalarOp::Select && i == 0;
+    inputs.push_back(
+        w.input("in" + std::to_string(i), is_condition ? DType::Bool : dtype, kElements));
+  }
+  const auto out = w.output("out", gives_bool(op) ? DType::Bool : dtype, kElements);
+  w.loop("i", LoopKind::Serial, kElements / lanes, [&](ExprId i) {
+    w.loop("l", LoopKind::Vector, lanes, [&](ExprId l) {
+      const ExprId address = w.sum({{i, lanes}, {l, 1}});
+      std::vector<ExprId> operands;
+      for (const std::uint32_t input : inputs) operands.push_back(w.load(input, address));
+      w.store(out, address, w.op(op, operands, true));
+    });
+  });
+  return w.finish();
+}
+
+bool is_mathematical(ScalarOp op) { return op >= ScalarOp::Exp && op <= ScalarOp::Erf; }
+
+TEST(Operations, EveryOneAsInterpreted) {
+  for (const Target& target : runnable_targets()) {
+    for (int i = 0; i <= static_cast<int>(ScalarOp::Select); ++i) {
+      const auto op = static_cast<ScalarOp>(i);
+      for (const DType dtype : kTypes) {
+        const bool fused = op == ScalarOp::Fma && (dtype == DType::F32 || dtype == DType::F64);
+        if (!accepts(op, dtype) || is_mathematical(op) || (fused && !target.has_fma)) continue;
+        const bool is_extreme = op == ScalarOp::Min || op == ScalarOp::Max;
+        for (const std::int64_t lanes : {std::int64_t{1}, std::int64_t{16}}) {
+          const ScheduledKernel kernel = map(op, dtype, lanes);
+          expect_as_interpreted(kernel, target, random_buffers(kernel, 11),
+                                {.zeros_have_signs = !is_extreme});
+        }
+      }
+    }
+  }
+}
+
+ScheduledKernel cast(DType from, DType to, std::int64_t lanes) {
+  KernelWriter w(std::string(name(from)) + " to " + std::string(name(to)));
+  const auto in = w.input("in", from, kElements);
+  const auto out = w.output("out", to, kElements);
+  w.loop("i", LoopKind::Serial, kElements / lanes, [&](ExprId i) {
+    w.loop("l", LoopKind::Vector, lanes, [&](ExprId l) {
+      const ExprId address = w.sum({{i, lanes}, {l, 1}});
+      w.store(out, address, w.kernel.pool.cast(w.load(in, address), to));
+    });
+  });
+  return w.finish();
+}
+
+TEST(Casts, EveryPairAsInterpreted) {
+  for (const Target& target : runnable_targets()) {
+    for (const DType from : kTypes) {
+      for (const DType to : kTypes) {
+        if (from == to) continue;
+        for (const std::int64_t lanes : {std::int64_t{1}, std::int64_t{8}}) {
+          const ScheduledKernel kernel = cast(from, to, lanes);
+          expect_as_interpreted(kernel, target, random_buffers(kernel, 5));
+        }
+      }
+    }
+  }
+}
+
+// All 65536 halves and bfloat16 to single precision and back.
+TEST(Casts, EveryHalfSurvivesTheWayToSingleAndBack) {
+  for (const Target& target : runnable_targets()) {
+    for (const DType dtype : {DType::F16, DType::BF16}) {
+      KernelWriter w("round trip");
+      constexpr std::int64_t kAll = 65536;
+      const auto in = w.input("in", dtype, kAll);
+      const auto wide = w.output("wide", DType::F32, kAll);
+      const auto back = w.output("back", dtype, kAll);
+      w.loop("i", LoopKind::Serial, kAll / 8, [&](ExprId i) {
+        w.loop("l", LoopKind::Vector, 8, [&](ExprId l) {
+          const ExprId address = w.sum({{i, 8}, {l, 1}});
+          const ExprId value = w.kernel.pool.cast(w.load(in, address), DType::F32);
+          w.store(wide, address, value);
+          w.store(back, address, w.kernel.pool.cast(value, dtype));
+        });
+      });
+      const ScheduledKernel kernel = w.finish();
+      Buffers buffers = random_buffers(kernel, 1);
+      for (std::size_t i = 0; i < kAll; ++i) {
+        buffers[in][2 * i] = static_cast<std::byte>(i);
+        buffers[in][2 * i + 1] = static_cast<std::byte>(i >> 8);
+      }
+      expect_as_interpreted(kernel, target, buffers);
+    }
+  }
+}
+
+// max(x, 0) is one instruction on x86-64, and NaN stays NaN.
+TEST(Operations, ExtremeAgainstAConstant) {
+  for (const Target& target : runnable_targets()) {
+    KernelWriter w("clamp");
+    const auto in = w.input("in", DType::F32, kElements);
+    const auto out = w.output("out", DType::F32, kElements);
+    const auto constant = [&](double value) {
+      return w.kernel.pool.constant(Scalar::of_float(DType::F32, value));
+    };
+    w.loop("i", LoopKind::Serial, kElements / 16, [&](ExprId i) {
+      w.loop("l", LoopKind::Vector, 16, [&](ExprId l) {
+        const ExprId address = w.sum({{i, 16}, {l, 1}});
+        const ExprId low = w.op(ScalarOp::Max, {w.load(in, address), constant(0)});
+        w.store(out, address, w.op(ScalarOp::Min, {constant(6), low}));
+      });
+    });
+    const ScheduledKernel kernel = w.finish();
+    expect_as_interpreted(kernel, target, random_buffers(kernel, 3), {.zeros_have_signs = false});
+    const std::string text = assembly(kernel, target);
+    EXPECT_NE(text.find("maxps"), std::string::npos) << target.name;
+    EXPECT_EQ(text.find("cmp"), text.find("cmpq")) << target.name << text;
+  }
+}
+
+}  // namespace
+}  // namespace ingot
