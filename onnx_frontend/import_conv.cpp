@@ -91,8 +91,8 @@ namespace {
 // x[n, g*Cg+c, (y + pad - k*dilation) / stride] * w[g*Cg+c, o, k], summed over c and k where the
 // division is exact: each input element spreads its kernel over the output.
 ValueId spread(GraphBuilder& b, Operands o, const SpatialWindow& window, std::int64_t groups) {
-  const Shape& x = b.shape(o.x);
-  const Shape& w = b.shape(o.w);
+  const Shape x = b.shape(o.x);
+  const Shape w = b.shape(o.w);
   const std::int64_t group_inputs = x[1] / groups;
   const auto rank = static_cast<int>(window.outputs.size());
   // Axes: n, g, o, spatial...; c, kernel...

@@ -77,7 +77,8 @@ class NodeImport {
   [[nodiscard]] Result<Shape> checked_shape(Shape shape) const;
 
   // --- shorthands
-  [[nodiscard]] const Shape& shape(ValueId id) const { return builder.shape(id); }
+  // A copy: adding nodes moves the originals.
+  [[nodiscard]] Shape shape(ValueId id) const { return builder.shape(id); }
   [[nodiscard]] DType dtype(ValueId id) const { return builder.dtype(id); }
   [[nodiscard]] std::size_t rank(ValueId id) const { return builder.shape(id).size(); }
   [[nodiscard]] ValueId ints(const std::vector<std::int64_t>& values, Shape shape,

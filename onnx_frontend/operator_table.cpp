@@ -53,6 +53,31 @@ bool knows_operator(std::string_view domain, std::string_view op) {
   return !versions(domain, op).empty();
 }
 
+namespace {
+
+// Limits of all versions of an operator: "no block_size", or "up to 9: spatial=1; from 14: ..."
+// where they change.
+std::string limits_text(std::span<const OperatorRow> all) {
+  std::string text;
+  for (std::size_t i = 0; i < all.size();) {
+    std::size_t end = i + 1;
+    while (end < all.size() && all[end].limits == all[i].limits) ++end;
+    if (!all[i].limits.empty()) {
+      if (!text.empty()) text += "; ";
+      if (i > 0) {
+        text += fmt::format("from {}: ", all[i].since);
+      } else if (end < all.size()) {
+        text += fmt::format("before {}: ", all[end].since);
+      }
+      text += all[i].limits;
+    }
+    i = end;
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string operators_markdown() {
   std::string page = fmt::format(
       "# Operators\n\n"
@@ -63,21 +88,14 @@ std::string operators_markdown() {
       "these forms is accepted, with the limits given.\n\n"
       "| operator | since | limits |\n| --- | --- | --- |\n",
       newest_opset);
-  std::size_t i = 0;
-  while (i < rows.size()) {
+  for (std::size_t i = 0; i < rows.size();) {
     const std::span<const OperatorRow> all = versions(rows[i].domain, rows[i].op);
     std::string since;
-    std::string limits;
     for (const OperatorRow& row : all) {
       since += fmt::format("{}{}", since.empty() ? "" : ", ", row.since);
-      // A limit is said once, with the first opset that has it.
-      if (row.limits.empty() || limits.find(row.limits) != std::string::npos) continue;
-      if (!limits.empty()) limits += "; ";
-      if (row.since != all.front().since) limits += fmt::format("from {}: ", row.since);
-      limits += row.limits;
     }
     const std::string domain = rows[i].domain.empty() ? "" : std::string(rows[i].domain) + ".";
-    page += fmt::format("| {}{} | {} | {} |\n", domain, rows[i].op, since, limits);
+    page += fmt::format("| {}{} | {} | {} |\n", domain, rows[i].op, since, limits_text(all));
     i += all.size();
   }
   return page;
