@@ -20,12 +20,9 @@ double element_error(double expected, double found) {
 double element_error(const Scalar& expected, const Scalar& found) {
   if (is_float(expected.dtype)) return element_error(expected.as_double(), found.as_double());
   if (expected.bits == found.bits) return 0;
-  if (expected.dtype == DType::U64) {
-    const auto [low, high] = std::minmax(expected.bits, found.bits);
-    return static_cast<double>(high - low);
-  }
-  const auto [low, high] = std::minmax(expected.as_int(), found.as_int());
-  return static_cast<double>(static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low));
+  const bool is_larger = expected.dtype == DType::U64 ? expected.bits > found.bits
+                                                      : expected.as_int() > found.as_int();
+  return static_cast<double>(is_larger ? expected.bits - found.bits : found.bits - expected.bits);
 }
 
 struct Sums {
