@@ -295,6 +295,11 @@ class Lowering {
                ExprId gate) {
     const ValueId input = node.inputs[0];
     const Shape& shape = graph_[input].shape;
+    for (int axis : op.axes) {
+      if (shape[static_cast<std::size_t>(axis)] == 0) {
+        return pool().constant(identity(op.op, node.dtype));
+      }
+    }
     Coordinates inner;
     std::vector<std::uint32_t> ranges;
     std::size_t kept = 0;
@@ -328,6 +333,9 @@ class Lowering {
                ExprId gate) {
     INGOT_CHECK(value == core_ && at == core_coordinates_ && !gate.valid(),
                 "a contraction is computed only at its own kernel's coordinates");
+    if (std::ranges::find(op.extents, 0) != op.extents.end()) {
+      return pool().constant(Scalar::zero(node.dtype));
+    }
     Coordinates axes = axes_;
     std::vector<std::uint32_t> ranges;
     for (int axis = op.output_axes; axis < static_cast<int>(op.extents.size()); ++axis) {

@@ -198,6 +198,7 @@ class Planner {
     const std::uint32_t root = closed.back();
     for (std::uint32_t member : closed) region_[member] = root;
     placed_[root] = true;
+    leaves_[root] = leaves_of({closed.begin(), closed.end()});
   }
 
   std::size_t leaves_of(const std::set<std::uint32_t>& region) const {
@@ -256,20 +257,19 @@ class Planner {
 
   void choose_placed() {
     home_.assign(count_, kManyHomes);
-    std::map<std::uint32_t, std::size_t> leaves;
     for (std::uint32_t i = static_cast<std::uint32_t>(count_); i-- > 0;) {
       const Node& n = node(i);
       if (!live_[i] || constant_[i] || is<InputOp>(n) || region_[i] != kNoRegion) continue;
       home_[i] = home_of_readers(i);
       bool here = must_place(i);
       if (!here && !is_movement(n)) {
-        here = home_[i] == kManyHomes || leaves[home_[i]] + n.inputs.size() > kMostLeaves;
+        here = home_[i] == kManyHomes || leaves_[home_[i]] + n.inputs.size() > kMostLeaves;
       }
       if (here) {
         placed_[i] = true;
         home_[i] = i;
       } else {
-        leaves[home_[i]] += n.inputs.size() - 1;
+        leaves_[home_[i]] += n.inputs.size() - 1;
       }
     }
   }
@@ -590,6 +590,7 @@ class Planner {
   std::vector<bool> live_, constant_, pinned_, placed_;
   std::vector<std::vector<std::uint32_t>> users_;  // distinct, ascending
   std::vector<std::uint32_t> region_;              // root of the region around a core
+  std::map<std::uint32_t, std::size_t> leaves_;    // distinct operands of a root's kernel, at most
   std::vector<std::uint32_t> home_;                // kernel an inlined value belongs to
   std::vector<Halo> halo_;
   std::map<std::uint32_t, std::vector<PlanKernel>> part_copies_;  // of a concatenation

@@ -117,7 +117,8 @@ class Validator {
       const BufferKind source = plan_.buffers[read].kind;
       const bool there = source == BufferKind::Input || source == BufferKind::State ||
                          source == BufferKind::Constant;
-      if (!there && !written_.contains(read)) {
+      const bool empty = element_count(plan_.buffers[read].shape) == 0;
+      if (!there && !empty && !written_.contains(read)) {
         wrong("kernel '{}': reads buffer {} before it is written", kernel.name, read);
       }
     }

@@ -314,7 +314,9 @@ TEST(Lowering, EmptyDimensions) {
   GraphBuilder b("empty");
   const ValueId x = b.input("x", DType::F32, {0, 6});
   b.output("y", b.add(x, x));
-  b.output("sum", b.reduce(ReduceOp::Sum, x, {0}, false));
+  b.output("sum", b.reduce(ReduceOp::Sum, b.add(x, x), {0}, false));
+  const ValueId w = b.input("w", DType::F32, {6, 0});
+  b.output("product", b.add(b.matmul(w, x), b.input("z", DType::F32, {6, 6})));
   check(b.take());
 }
 
