@@ -120,14 +120,14 @@ class CaseRunner {
   }
 
   bool is_fed(const std::string& input) const {
-    return std::ranges::contains(run_.feedback, input, &CaseFeedback::input);
+    return std::ranges::find(run_.feedback, input, &CaseFeedback::input) != run_.feedback.end();
   }
 
   Result<void> set_inputs(int step, Session& session) {
     for (const CaseInput& input : run_.inputs) {
       const SlotView* slot = input_slot(input);
       if (slot == nullptr) {
-        if (std::ranges::contains(run_.bound, input.name)) continue;
+        if (std::ranges::find(run_.bound, input.name) != run_.bound.end()) continue;
         return case_failure(fmt::format("the artifact has no input '{}'", input.name));
       }
       if (step > 0 && is_fed(input.name)) {
