@@ -420,6 +420,15 @@ ingot_status check_fill_fields(const Tables& tables, const IngotTransformRecord&
   if (t.first_call > t.last_call || t.last_call >= tables.calls.count) {
     return bad(FIELD(last_call), t.last_call, tables.calls.count);
   }
+  // Ranges of calls are equal or do not meet.
+  for (uint32_t k = 0; k < place.record; ++k) {
+    const IngotTransformRecord other = tables.transforms[k];
+    if (other.policy != INGOT_TRANSFORM_FILL) continue;
+    const bool equal = other.first_call == t.first_call && other.last_call == t.last_call;
+    if (!equal && other.first_call <= t.last_call && t.first_call <= other.last_call) {
+      return bad(FIELD(first_call), t.first_call, other.first_call);
+    }
+  }
   // The bytes are written in place of the last skipped call, so the buffer must be alive there.
   if (t.last_call < b.first_call || t.last_call > b.last_call) {
     return bad(FIELD(last_call), t.last_call, b.last_call);

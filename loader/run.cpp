@@ -90,7 +90,12 @@ bool FrameRun::check_transforms() {
     if (status == kOk) continue;
     if (t.policy != INGOT_TRANSFORM_FILL) return reject(status, t.io);
     if (filled_ == 0) reject(status, t.io);  // the number stays with the frame
-    filled_ |= uint64_t{1} << i;
+    // Warps that share calls are replaced together.
+    for (uint32_t k = 0; k < tables_.transforms.count; ++k) {
+      const IngotTransformRecord other = tables_.transforms[k];
+      if (other.policy != INGOT_TRANSFORM_FILL || other.first_call != t.first_call) continue;
+      filled_ |= uint64_t{1} << k;
+    }
     frame_.flags |= INGOT_FRAME_FILLED;
   }
   return true;

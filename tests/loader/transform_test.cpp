@@ -84,6 +84,43 @@ TEST_F(Transform, a_filled_frame_runs_on_but_is_not_valid) {
   EXPECT_EQ(session.out[0], 0.25f * value) << "16 bytes of 16 stand where the warp would be";
 }
 
+// Two warps that share their calls: one bad matrix replaces both.
+TEST_F(Transform, one_bad_matrix_fills_for_all_records_of_its_calls) {
+  ArtifactBuilder builder = with_transform(INGOT_TRANSFORM_FILL);
+  for (TestVariant& v : builder.variants) {
+    v.transforms[0].height = 2;
+    IngotTransformRecord second = v.transforms[0];
+    second.matrix_offset = 36;
+    second.fill_offset = 8;
+    second.fill_luma = 32;
+    v.transforms.push_back(second);
+  }
+  Session session;
+  ASSERT_EQ(session.start(builder), 0u);
+  const float identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+  std::memcpy(session.packed.data() + 36, identity, sizeof identity);
+  std::memset(session.packed.data(), 0, 36);
+  ingot_frame frame;
+  EXPECT_EQ(ingot_run(session.instance, &frame), 831u);
+  const std::uint32_t filled = 0x20202020;
+  float value = 0;
+  std::memcpy(&value, &filled, 4);
+  EXPECT_EQ(session.out[2], 0.75f * value) << "the second fill, seen through the third weight";
+}
+
+TEST_F(Transform, ranges_of_calls_are_equal_or_do_not_meet) {
+  const TestPolicy device;
+  for (const std::uint32_t first : {0u, 1u}) {
+    ArtifactBuilder builder = with_transform(INGOT_TRANSFORM_FILL);
+    for (TestVariant& v : builder.variants) {
+      v.transforms[0].last_call = 1;
+      v.transforms.push_back(v.transforms[0]);
+      v.transforms[1].first_call = first;
+    }
+    EXPECT_EQ(open_status(builder.seal(), device.policy), first == 0 ? 0u : 426u);
+  }
+}
+
 TEST_F(Transform, records_are_checked) {
   const TestPolicy device;
   const auto status = [&](IngotTransformPolicy policy, auto change) {
