@@ -35,7 +35,8 @@ ScheduledKernel map(ScalarOp op, DType dtype, std::int64_t lanes) {
 bool is_mathematical(ScalarOp op) { return op >= ScalarOp::Exp && op <= ScalarOp::Erf; }
 
 TEST(Operations, EveryOneAsInterpreted) {
-  for (const Target& target : runnable_targets()) {
+  for (const Target& target : testable_targets()) {
+    std::vector<Job> jobs;
     for (int i = 0; i <= static_cast<int>(ScalarOp::Select); ++i) {
       const auto op = static_cast<ScalarOp>(i);
       for (const DType dtype : kTypes) {
@@ -44,11 +45,11 @@ TEST(Operations, EveryOneAsInterpreted) {
         const bool is_extreme = op == ScalarOp::Min || op == ScalarOp::Max;
         for (const std::int64_t lanes : {std::int64_t{1}, std::int64_t{16}}) {
           const ScheduledKernel kernel = map(op, dtype, lanes);
-          expect_as_interpreted(kernel, target, random_buffers(kernel, 11),
-                                {.zeros_have_signs = !is_extreme});
+          jobs.push_back({kernel, random_buffers(kernel, 11), !is_extreme});
         }
       }
     }
+    expect_as_interpreted(jobs, target);
   }
 }
 
@@ -66,22 +67,24 @@ ScheduledKernel cast(DType from, DType to, std::int64_t lanes) {
 }
 
 TEST(Casts, EveryPairAsInterpreted) {
-  for (const Target& target : runnable_targets()) {
+  for (const Target& target : testable_targets()) {
+    std::vector<Job> jobs;
     for (const DType from : kTypes) {
       for (const DType to : kTypes) {
         if (from == to) continue;
         for (const std::int64_t lanes : {std::int64_t{1}, std::int64_t{8}}) {
           const ScheduledKernel kernel = cast(from, to, lanes);
-          expect_as_interpreted(kernel, target, random_buffers(kernel, 5));
+          jobs.push_back({kernel, random_buffers(kernel, 5)});
         }
       }
     }
+    expect_as_interpreted(jobs, target);
   }
 }
 
 // All 65536 halves and bfloat16 to single precision and back.
 TEST(Casts, EveryHalfSurvivesTheWayToSingleAndBack) {
-  for (const Target& target : runnable_targets()) {
+  for (const Target& target : testable_targets()) {
     for (const DType dtype : {DType::F16, DType::BF16}) {
       KernelWriter w("round trip");
       constexpr std::int64_t kAll = 65536;
@@ -102,7 +105,7 @@ TEST(Casts, EveryHalfSurvivesTheWayToSingleAndBack) {
         buffers[in][2 * i] = static_cast<std::byte>(i);
         buffers[in][2 * i + 1] = static_cast<std::byte>(i >> 8);
       }
-      expect_as_interpreted(kernel, target, buffers);
+      expect_as_interpreted({{kernel, buffers}}, target);
     }
   }
 }
@@ -124,7 +127,7 @@ TEST(Operations, ExtremeAgainstAConstant) {
       });
     });
     const ScheduledKernel kernel = w.finish();
-    expect_as_interpreted(kernel, target, random_buffers(kernel, 3), {.zeros_have_signs = false});
+    expect_as_interpreted({{kernel, random_buffers(kernel, 3), false}}, target);
     const std::string text = assembly(kernel, target);
     EXPECT_NE(text.find("maxps"), std::string::npos) << target.name;
     EXPECT_EQ(text.find("cmp"), text.find("cmpq")) << target.name << text;

@@ -1,7 +1,11 @@
 #include "tests/codegen/program.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "codegen/llvm_code_generator.h"
@@ -107,13 +111,13 @@ std::uint64_t random_bits(DType dtype, std::mt19937_64& random) {
   }
 }
 
-bool same_element(DType dtype, const std::byte* a, const std::byte* b, Comparison comparison) {
+bool same_element(DType dtype, const std::byte* a, const std::byte* b, bool zeros_have_signs) {
   const auto size = static_cast<std::size_t>(size_bytes(dtype));
   if (std::memcmp(a, b, size) == 0) return true;
   if (!is_float(dtype)) return false;
   const double x = Scalar::load(dtype, a).as_double();
   const double y = Scalar::load(dtype, b).as_double();
-  return (std::isnan(x) && std::isnan(y)) || (!comparison.zeros_have_signs && x == 0 && y == 0);
+  return (std::isnan(x) && std::isnan(y)) || (!zeros_have_signs && x == 0 && y == 0);
 }
 
 }  // namespace
@@ -142,38 +146,162 @@ Buffers random_buffers(const ScheduledKernel& kernel, unsigned seed) {
   return buffers;
 }
 
-void expect_as_interpreted(const ScheduledKernel& kernel, const Target& target, Buffers buffers,
-                           Comparison comparison) {
-  Buffers expected = buffers;
+namespace {
+
+// Memory for code and data as the loader provides it: 64-byte aligned.
+struct AlignedCopy {
+  explicit AlignedCopy(const std::vector<std::byte>& bytes) : storage(bytes.size() + 64) {
+    const auto address = reinterpret_cast<std::uintptr_t>(storage.data());
+    begin = storage.data() + (64 - address % 64) % 64;
+    std::copy(bytes.begin(), bytes.end(), begin);
+  }
+  std::vector<std::byte> storage;
+  std::byte* begin;
+};
+
+std::vector<Outcome> run_here(const std::vector<Job>& jobs, const CodeBlob& blob) {
+  Result<ExecutableMemory> memory = ExecutableMemory::map(blob.bytes);
+  if (!memory) {
+    ADD_FAILURE() << to_line(memory.error().diagnostics[0]);
+    return {};
+  }
+  std::vector<Outcome> outcomes;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    std::vector<AlignedCopy> copies;
+    std::vector<const void*> addresses;
+    for (const std::vector<std::byte>& buffer : jobs[i].buffers) copies.emplace_back(buffer);
+    for (const AlignedCopy& copy : copies) addresses.push_back(copy.begin);
+    const auto turns = static_cast<std::uint32_t>(jobs[i].kernel.parallel_extent());
+    const DefaultFloatMode mode;
+    Outcome outcome;
+    outcome.result = memory->program(blob.entries[i])(addresses.data(), nullptr, 0, turns, 0);
+    for (std::size_t b = 0; b < copies.size(); ++b) {
+      outcome.buffers.emplace_back(copies[b].begin, copies[b].begin + jobs[i].buffers[b].size());
+    }
+    outcomes.push_back(std::move(outcome));
+  }
+  return outcomes;
+}
+
+void write_file(const std::filesystem::path& path, const std::vector<std::byte>& bytes) {
+  std::ofstream stream(path, std::ios::binary);
+  stream.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+}
+
+// The files of run_blob.cpp.
+std::vector<Outcome> run_under_qemu(const std::vector<Job>& jobs, const CodeBlob& blob) {
+  std::vector<std::byte> request;
+  const auto put = [&request](std::uint64_t value) {
+    for (int i = 0; i < 8; ++i) request.push_back(static_cast<std::byte>(value >> (8 * i)));
+  };
+  put(jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    put(blob.entries[i].offset);
+    put(static_cast<std::uint64_t>(jobs[i].kernel.parallel_extent()));
+    put(jobs[i].buffers.size());
+    for (const std::vector<std::byte>& buffer : jobs[i].buffers) {
+      put(buffer.size());
+      request.insert(request.end(), buffer.begin(), buffer.end());
+    }
+  }
+  std::string folder = testing::TempDir() + "ingot-qemu-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) {
+    ADD_FAILURE() << "no temporary folder";
+    return {};
+  }
+  const std::filesystem::path base(folder);
+  write_file(base / "blob", blob.bytes);
+  write_file(base / "request", request);
+  const std::string command = std::string(INGOT_QEMU) + " -cpu max " + INGOT_RUN_BLOB + " " +
+                              (base / "blob").string() + " " + (base / "request").string() + " " +
+                              (base / "reply").string();
+  const int status = std::system(command.c_str());
+  std::ifstream stream(base / "reply", std::ios::binary);
+  std::vector<Outcome> outcomes;
+  for (const Job& job : jobs) {
+    Outcome outcome;
+    stream.read(reinterpret_cast<char*>(&outcome.result), sizeof outcome.result);
+    for (const std::vector<std::byte>& buffer : job.buffers) {
+      std::vector<std::byte> after(buffer.size());
+      stream.read(reinterpret_cast<char*>(after.data()),
+                  static_cast<std::streamsize>(after.size()));
+      outcome.buffers.push_back(std::move(after));
+    }
+    outcomes.push_back(std::move(outcome));
+  }
+  const bool complete = status == 0 && static_cast<bool>(stream);
+  std::filesystem::remove_all(base);
+  if (!complete) ADD_FAILURE() << command << ": status " << status;
+  return complete ? outcomes : std::vector<Outcome>();
+}
+
+void expect_same(const Job& job, const Outcome& outcome, const Target& target) {
+  Buffers expected = job.buffers;
   std::vector<std::byte*> memory;
   for (std::vector<std::byte>& buffer : expected) memory.push_back(buffer.data());
-  const Result<InterpreterResult> interpreted = interpret(kernel, memory);
+  const Result<InterpreterResult> interpreted = interpret(job.kernel, memory);
   ASSERT_TRUE(interpreted.has_value()) << to_line(interpreted.error().diagnostics[0]);
-  std::vector<const void*> addresses;
-  for (const std::vector<std::byte>& buffer : buffers) addresses.push_back(buffer.data());
-  const CompiledProgram program(kernel, target, true);
-  const auto turns = static_cast<std::uint32_t>(kernel.parallel_extent());
-  EXPECT_EQ(program.run(addresses, 0, turns), interpreted->index_clamped ? 1 : 0)
-      << kernel.name << " on " << target.name;
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    const DType dtype = kernel.parameters[i].dtype;
+  const std::string where = job.kernel.name + " on " + target.name;
+  EXPECT_EQ(outcome.result, interpreted->index_clamped ? 1 : 0) << where;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const DType dtype = job.kernel.parameters[i].dtype;
     const auto size = static_cast<std::size_t>(size_bytes(dtype));
-    for (std::size_t at = 0; at < buffers[i].size(); at += size) {
-      ASSERT_TRUE(same_element(dtype, &buffers[i][at], &expected[i][at], comparison))
-          << kernel.name << " on " << target.name << ", '" << kernel.parameters[i].name
-          << "' element " << at / size << ": compiled "
-          << to_text(Scalar::load(dtype, &buffers[i][at])) << ", interpreted "
+    for (std::size_t at = 0; at < expected[i].size(); at += size) {
+      const std::byte* const compiled = &outcome.buffers[i][at];
+      ASSERT_TRUE(same_element(dtype, compiled, &expected[i][at], job.zeros_have_signs))
+          << where << ", '" << job.kernel.parameters[i].name << "' element " << at / size
+          << ": compiled " << to_text(Scalar::load(dtype, compiled)) << ", interpreted "
           << to_text(Scalar::load(dtype, &expected[i][at]));
     }
   }
 }
 
+bool is_runnable(const Target& target) {
+  const Result<Target> host = find_target("host");
+  return host && target.architecture == host->architecture &&
+         (target.feature_bits & ~host->feature_bits) == 0;
+}
+
+}  // namespace
+
+std::vector<Outcome> run_jobs(const std::vector<Job>& jobs, const Target& target) {
+  std::vector<const ScheduledKernel*> kernels;
+  for (const Job& job : jobs) kernels.push_back(&job.kernel);
+  CodeOptions options;
+  options.jobs = 2;
+  options.strict = !jobs.empty() && jobs[0].strict;
+  const Result<CodeBlob> blob = make_llvm_code_generator()->generate(kernels, target, options);
+  if (!blob) {
+    ADD_FAILURE() << to_line(blob.error().diagnostics[0]);
+    return {};
+  }
+  return is_runnable(target) ? run_here(jobs, *blob) : run_under_qemu(jobs, *blob);
+}
+
+void expect_as_interpreted(const std::vector<Job>& jobs, const Target& target) {
+  const std::vector<Outcome> outcomes = run_jobs(jobs, target);
+  ASSERT_EQ(outcomes.size(), jobs.size()) << target.name;
+  for (std::size_t i = 0; i < jobs.size(); ++i) expect_same(jobs[i], outcomes[i], target);
+}
+
+void expect_as_interpreted_everywhere(const ScheduledKernel& kernel) {
+  for (const Target& target : testable_targets()) {
+    expect_as_interpreted({{kernel, random_buffers(kernel, 21)}}, target);
+  }
+}
+
 std::vector<Target> runnable_targets() {
   std::vector<Target> targets;
-  const Result<Target> host = find_target("host");
+  std::ranges::copy_if(known_targets(), std::back_inserter(targets), is_runnable);
+  return targets;
+}
+
+std::vector<Target> testable_targets() {
+  std::vector<Target> targets = runnable_targets();
+  const bool has_qemu = *INGOT_QEMU != 0 && *INGOT_RUN_BLOB != 0;
   for (const Target& target : known_targets()) {
-    if (host && target.architecture == host->architecture &&
-        (target.feature_bits & ~host->feature_bits) == 0) {
+    if (has_qemu && target.architecture == Architecture::Aarch64 && !is_runnable(target)) {
       targets.push_back(target);
     }
   }

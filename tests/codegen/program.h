@@ -88,6 +88,34 @@ class KernelWriter {
   Block block_;
 };
 
+// Bytes of each parameter: outputs start as zeros.
+using Buffers = std::vector<std::vector<std::byte>>;
+// Random elements of every kind that the type has: small, large, and special values.
+[[nodiscard]] std::vector<std::byte> random_elements(DType dtype, std::int64_t count,
+                                                     unsigned seed);
+[[nodiscard]] Buffers random_buffers(const ScheduledKernel& kernel, unsigned seed);
+
+struct Job {
+  ScheduledKernel kernel;
+  Buffers buffers;
+  bool zeros_have_signs = true;  // for comparisons
+  bool strict = true;
+};
+
+// Compiles all kernels into one blob and runs each; gives the buffers afterwards and the results.
+// Targets of this processor run here, others under qemu.
+struct Outcome {
+  Buffers buffers;
+  std::int32_t result = 0;
+};
+[[nodiscard]] std::vector<Outcome> run_jobs(const std::vector<Job>& jobs, const Target& target);
+
+// Runs all jobs, compiled for `target`, and in the interpreter; outputs and results must be the
+// same. One NaN is as good as another.
+void expect_as_interpreted(const std::vector<Job>& jobs, const Target& target);
+// One kernel on every target that can be run, with random buffers.
+void expect_as_interpreted_everywhere(const ScheduledKernel& kernel);
+
 // A kernel as code of this process.
 class CompiledProgram {
  public:
@@ -101,23 +129,10 @@ class CompiledProgram {
   std::optional<ExecutableMemory> memory_;
 };
 
-// Bytes of each parameter: outputs start as zeros.
-using Buffers = std::vector<std::vector<std::byte>>;
-// Random elements of every kind that the type has: small, large, and special values.
-[[nodiscard]] std::vector<std::byte> random_elements(DType dtype, std::int64_t count,
-                                                     unsigned seed);
-[[nodiscard]] Buffers random_buffers(const ScheduledKernel& kernel, unsigned seed);
-
-struct Comparison {
-  bool zeros_have_signs = true;
-};
-// Runs the kernel here, compiled for `target`, and in the interpreter; outputs and the result must
-// be the same. One NaN is as good as another.
-void expect_as_interpreted(const ScheduledKernel& kernel, const Target& target, Buffers buffers,
-                           Comparison comparison = {});
-
 // Rows of the table that this processor can run, least first.
 [[nodiscard]] std::vector<Target> runnable_targets();
+// And those that qemu can run.
+[[nodiscard]] std::vector<Target> testable_targets();
 [[nodiscard]] std::string assembly(const ScheduledKernel& kernel, const Target& target);
 
 }  // namespace ingot
