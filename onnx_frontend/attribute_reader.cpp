@@ -87,6 +87,11 @@ std::vector<float> AttributeReader::numbers(std::string_view name) {
   return attribute == nullptr ? std::vector<float>() : attribute->floats;
 }
 
+std::vector<std::string> AttributeReader::texts(std::string_view name) {
+  const OnnxAttribute* attribute = find(name, OnnxAttributeType::Strings);
+  return attribute == nullptr ? std::vector<std::string>() : attribute->strings;
+}
+
 const OnnxTensor* AttributeReader::tensor(std::string_view name) {
   const OnnxAttribute* attribute = find(name, OnnxAttributeType::Tensor);
   return attribute == nullptr || attribute->tensors.empty() ? nullptr : &attribute->tensors[0];

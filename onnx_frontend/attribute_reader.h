@@ -34,6 +34,7 @@ class AttributeReader {
   std::vector<std::int64_t> integers(std::string_view name);  // empty if absent
   std::optional<std::vector<std::int64_t>> optional_integers(std::string_view name);
   std::vector<float> numbers(std::string_view name);
+  std::vector<std::string> texts(std::string_view name);
   const OnnxTensor* tensor(std::string_view name);                // null if absent
   std::shared_ptr<const OnnxGraph> graph(std::string_view name);  // null if absent
   // Known, and without influence on the result.

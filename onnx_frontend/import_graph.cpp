@@ -196,7 +196,8 @@ void GraphImport::define_stand_ins(const OnnxNode& node, Scope& scope) {
       if (size < 0) break;
     }
     if (size < 0) continue;
-    value.id = builder_.input(fmt::format("stand-in {}", stand_ins_++), *dtype, *shape);
+    // The first byte is no UTF-8, so that no input of the model has this name.
+    value.id = builder_.input(fmt::format("\xFFstand-in {}", stand_ins_++), *dtype, *shape);
   }
 }
 
@@ -310,7 +311,13 @@ Result<void> GraphImport::import_outputs() {
       continue;
     }
     const std::optional<ValueId> value = find_value(output.name, top_);
-    if (!value) continue;  // its node was refused
+    if (!value) {
+      // Its node was refused, and is in the list.
+      if (problems_.empty()) {
+        model_problem("unsupported-form", fmt::format("output '{}' has no value", output.name));
+      }
+      continue;
+    }
     check_output(output, *value);
     builder_.output(output.name, *value);
     result_.outputs.push_back({output.name, builder_.dtype(*value), builder_.shape(*value)});

@@ -151,18 +151,34 @@ Result<std::vector<int>> spatial_axes(const NodeImport& node, ValueId x) {
   return axes;
 }
 
-// |x|^p and the p-th root, for the two p that models use.
+// |x|^p
 ValueId powered(GraphBuilder& b, ValueId x, std::int64_t p) {
-  return p == 1 ? b.map(Abs, x) : b.mul(x, x);
+  if (p == 2) return b.mul(x, x);
+  const ValueId size = b.map(Abs, x);
+  ValueId power = size;
+  for (std::int64_t i = 1; i < p; ++i) power = b.mul(power, size);
+  return power;
 }
-ValueId root(GraphBuilder& b, ValueId x, std::int64_t p) { return p == 1 ? x : b.map(Sqrt, x); }
+
+// The p-th root of what is not negative; exp(log(0) / p) is 0.
+ValueId root(GraphBuilder& b, ValueId x, std::int64_t p) {
+  if (p == 1) return x;
+  if (p == 2) return b.map(Sqrt, x);
+  return b.map(Exp, b.div(b.map(Log, x), b.like(x, static_cast<double>(p))));
+}
 
 Result<std::int64_t> read_p(NodeImport& node) {
-  const std::int64_t p = node.opset == 1
-                             ? static_cast<std::int64_t>(node.attributes.number("p", 2.0F))
-                             : node.attributes.integer("p", 2);
-  if (p == 1 || p == 2) return p;
-  return node.unsupported_attribute(fmt::format("p={} is not supported; it may be 1 or 2", p));
+  constexpr std::int64_t largest = 16;
+  if (node.opset == 1) {
+    const double p = node.attributes.number("p", 2.0F);
+    for (std::int64_t whole = 1; whole <= largest; ++whole) {
+      if (p == static_cast<double>(whole)) return whole;
+    }
+    return node.unsupported_attribute(fmt::format("p={} is not supported", p));
+  }
+  const std::int64_t p = node.attributes.integer("p", 2);
+  if (p >= 1 && p <= largest) return p;
+  return node.unsupported_attribute(fmt::format("p={} is not supported", p));
 }
 
 }  // namespace

@@ -527,14 +527,12 @@ Result<void> import_pad(NodeImport& node) {
   INGOT_RETURN_IF_ERROR(node.at_most(node.opset >= 18 ? 4 : 3));
   INGOT_ASSIGN(const Ints pads, node.known_ints(1));
   const std::size_t rank = node.rank(x);
-  Scalar fill = Scalar::zero(node.dtype(x));
-  if (node.has_input(2)) {
-    INGOT_ASSIGN(const Tensor value, node.known(2));
-    if (value.dtype != fill.dtype || element_count(value.shape) != 1) {
-      return node.malformed("the constant must be one element of the input's type");
-    }
-    fill = value.at(0);
+  INGOT_ASSIGN(const std::optional<ValueId> value, node.optional_input(2));
+  if (value && (node.dtype(*value) != node.dtype(x) || element_count(node.shape(*value)) != 1)) {
+    return node.malformed("the constant must be one element of the input's type");
   }
+  const std::optional<Tensor> known = value ? node.builder.known(*value) : std::nullopt;
+  const Scalar fill = known ? known->at(0) : Scalar::zero(node.dtype(x));
   Ints axes;
   for (std::size_t d = 0; d < rank; ++d) axes.push_back(static_cast<std::int64_t>(d));
   if (node.has_input(3)) {
@@ -548,7 +546,13 @@ Result<void> import_pad(NodeImport& node) {
     before[at(axis)] = pads[i];
     after[at(axis)] = pads[i + axes.size()];
   }
-  return pad(node, x, before, after, mode, fill);
+  INGOT_RETURN_IF_ERROR(pad(node, x, before, after, mode, fill));
+  if (!value || known || mode != PadMode::Constant) return {};
+  // A constant of run time goes where no element of the input is.
+  GraphBuilder& b = node.builder;
+  const ValueId ones = b.splat(Scalar::of_int(DType::Bool, 1), node.shape(x));
+  const ValueId inside = b.pad(ones, before, after, Scalar::zero(DType::Bool));
+  return node.set_output(b.select(inside, node.outputs()[0], b.reshape(*value, {})));
 }
 
 // Crops or pads around the middle.
