@@ -64,7 +64,8 @@ Result<Graph> fold_constants(const Graph& graph, KernelRunner& runner) {
       continue;
     }
     // Not read by any constant; an empty constant keeps the numbering.
-    constants.nodes[i] = Node{ConstantOp{Tensor::own(DType::U8, {0}, {})}, DType::U8, {0}, {}, false, {}};
+    constants.nodes[i] =
+        Node{ConstantOp{Tensor::own(DType::U8, {0}, {})}, DType::U8, {0}, {}, false, {}};
   }
   for (ValueId value : frontier) constants.outputs.push_back(GraphOutput{"", value});
   INGOT_ASSIGN(const auto values, evaluate_graph(constants, {}, runner));
