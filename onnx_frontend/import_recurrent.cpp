@@ -72,10 +72,11 @@ ValueId activate(GraphBuilder& b, Activation activation, ValueId x) {
 // `count` elements from `start` along the last axis.
 ValueId part(GraphBuilder& b, ValueId x, std::int64_t start, std::int64_t count) {
   Shape shape = b.shape(x);
-  std::vector<std::int64_t> starts(shape.size(), 0);
-  const std::vector<std::int64_t> steps(shape.size(), 1);
-  starts.back() = start;
-  shape.back() = count;
+  const std::size_t last = shape.size() - 1;
+  std::vector<std::int64_t> starts(last + 1, 0);
+  const std::vector<std::int64_t> steps(last + 1, 1);
+  starts.at(last) = start;
+  shape.at(last) = count;
   return b.slice(x, starts, steps, shape);
 }
 
