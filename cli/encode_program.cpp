@@ -335,13 +335,6 @@ class VariantBuilder {
     result.width = transform.width;
     result.height = transform.height;
     result.kind = transform.cabin ? INGOT_TRANSFORM_CABIN : INGOT_TRANSFORM_ROAD;
-    if (transform.fill_on_failure) {
-      artifact::Transform::Fill fill;
-      fill.buffer = transform.fill_buffer;
-      fill.first_call = transform.first_call;
-      fill.last_call = transform.last_call;
-      result.fill = fill;
-    }
     variant_.transforms.push_back(result);
   }
 

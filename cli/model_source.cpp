@@ -96,6 +96,12 @@ const char* name(Numerics numerics) {
   return numerics == Numerics::Float16 ? "float16" : "float32";
 }
 
+// Share of the largest expected magnitude that a model's own references may be off.
+double float_tolerance(Numerics numerics) {
+  if (numerics == Numerics::Quantized) return 8e-3;
+  return numerics == Numerics::Float16 ? 2e-2 : 1e-4;
+}
+
 PipelineModel to_pipeline_model(ImportedModel imported) {
   PipelineModel model;
   model.graph = std::move(imported.graph);
@@ -227,6 +233,7 @@ Result<ModelSources> read_onnx(const SourceOptions& options, std::vector<Diagnos
   const auto model = std::make_shared<const PipelineModel>(std::move(imported));
   INGOT_ASSIGN(const Pipeline pipeline, pipeline_of_model(model, command));
   INGOT_ASSIGN(sources.pipeline, build_pipeline(pipeline, cameras, {}));
+  sources.pipeline.input.float_tolerance = float_tolerance(numerics);
   describe_origin({}, sources);
   return sources;
 }
@@ -321,6 +328,7 @@ Result<ModelSources> read_pipeline(const SourceOptions& options,
                }));
   INGOT_RETURN_IF_ERROR(importer.check_all_used());
   sources.facts.options.emplace_back("numerics", name(importer.numerics()));
+  sources.pipeline.input.float_tolerance = float_tolerance(importer.numerics());
   describe_origin(artifact::sha256(text), sources);
   return sources;
 }

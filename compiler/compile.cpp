@@ -51,16 +51,32 @@ std::vector<std::byte> reference_input(const Graph& graph, ValueId input, const 
   return bytes;
 }
 
-// Decision 18: a share of the largest expected magnitude; integers agree bit for bit.
-ReferenceTolerance tolerance_for(DType dtype, const std::vector<std::byte>& expected) {
-  if (!is_float(dtype)) return ReferenceTolerance{true, 0};
+// Whether a value follows from float arithmetic that the reference does in another precision.
+std::vector<bool> find_rounded(const Graph& graph) {
+  std::vector<bool> rounded(graph.nodes.size());
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    rounded[i] = is_float(node.dtype) && !node.strict && !node.inputs.empty();
+    for (ValueId input : node.inputs) rounded[i] = rounded[i] || rounded[input.index];
+  }
+  return rounded;
+}
+
+// Floats: a share of the largest expected magnitude. Bytes that follow from rounding may differ by
+// one step; other integers agree bit for bit.
+ReferenceTolerance tolerance_for(DType dtype, bool rounded, double share,
+                                 const std::vector<std::byte>& expected) {
+  if (!is_float(dtype)) {
+    const bool one_step = rounded && (dtype == DType::U8 || dtype == DType::I8);
+    return ReferenceTolerance{!one_step, one_step ? 1.0F : 0.0F};
+  }
   const auto size = static_cast<std::size_t>(size_bytes(dtype));
   double largest = 0;
   for (std::size_t at = 0; at + size <= expected.size(); at += size) {
     const double value = std::abs(Scalar::load(dtype, &expected[at]).as_double());
     if (std::isfinite(value)) largest = std::max(largest, value);
   }
-  const double share = dtype == DType::F16 || dtype == DType::BF16 ? 2e-2 : 1e-4;
+  if (dtype == DType::F16 || dtype == DType::BF16) share = std::max(share, 2e-2);
   return ReferenceTolerance{false, static_cast<float>(share * largest)};
 }
 
@@ -71,8 +87,8 @@ std::vector<std::byte> initial_state(const Graph& graph, const GraphState& state
                                 static_cast<std::size_t>(size_bytes(node.dtype)));
 }
 
-Result<ReferenceSequence> make_reference(const Graph& graph, const CompileOptions& options,
-                                         KernelRunner& runner) {
+Result<ReferenceSequence> make_reference(const Graph& graph, double share,
+                                         const CompileOptions& options, KernelRunner& runner) {
   const Graph wide = to_double(graph);
   INGOT_ASSIGN(const Program program, build_strict_program(wide));
   const int steps =
@@ -96,11 +112,13 @@ Result<ReferenceSequence> make_reference(const Graph& graph, const CompileOption
     states = std::move(result.next_states);
     sequence.steps.push_back(std::move(made));
   }
+  const std::vector<bool> rounded = find_rounded(graph);
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    const ValueId value = graph.outputs[i].value;
     ReferenceTolerance tolerance;
     for (const ReferenceStep& step : sequence.steps) {
       const ReferenceTolerance one =
-          tolerance_for(graph[graph.outputs[i].value].dtype, step.outputs[i]);
+          tolerance_for(graph[value].dtype, rounded[value.index], share, step.outputs[i]);
       tolerance.same_bits = one.same_bits;
       tolerance.atol = std::max(tolerance.atol, one.atol);
     }
@@ -160,7 +178,8 @@ Result<Compiled> compile(const CompileInput& input, const CompileOptions& option
     trace(options, "fold-constants", print_graph(graph));
 
     progress(options, "reference");
-    INGOT_ASSIGN(ReferenceSequence sequence, make_reference(graph, options, runner));
+    INGOT_ASSIGN(ReferenceSequence sequence,
+                 make_reference(graph, input.float_tolerance, options, runner));
     const auto reference = std::make_shared<const ReferenceSequence>(std::move(sequence));
     for (const Target& target : options.targets) {
       INGOT_ASSIGN(CompiledVariant made,

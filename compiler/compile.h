@@ -34,6 +34,9 @@ struct CompileInput {
     Graph graph;
   };
   std::vector<Variant> variants;
+  // Share of the largest expected magnitude within which float outputs must agree: 1e-4 for float32
+  // models, 2e-2 for float16, 8e-3 for quantized ones.
+  double float_tolerance = 1e-4;
 };
 
 // One step of a reference sequence: bytes of every input, and of every output after the step, in
@@ -42,7 +45,7 @@ struct ReferenceStep {
   std::vector<std::vector<std::byte>> inputs;
   std::vector<std::vector<std::byte>> outputs;
 };
-// How an output compares: same bits, or |got - want| <= atol.
+// How an output compares: same bits, or |got - want| <= atol (one step for rounded integers).
 struct ReferenceTolerance {
   bool same_bits = false;
   float atol = 0;

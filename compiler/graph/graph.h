@@ -122,7 +122,6 @@ struct GraphTransform {
   std::int64_t offset_bytes = 0;       // of the matrix in the input
   std::int64_t width = 0, height = 0;  // output rectangle
   bool cabin = false;
-  bool fill_on_failure = false;
   ValueId frame;  // the camera input it warps
 };
 

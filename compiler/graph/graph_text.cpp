@@ -466,7 +466,6 @@ class Parser {
       return "'transform %A offset=N width=N height=N'";
     }
     transform.cabin = line.take_word("cabin");
-    transform.fill_on_failure = line.take_word("fill_on_failure");
     const bool frame_follows = line.take_word("frame");
     const auto frame = value(line);
     if (!frame_follows || !frame) return "'frame %B'";
@@ -528,9 +527,8 @@ std::string print_graph(const Graph& graph) {
     text += '\n';
   }
   for (const GraphTransform& t : graph.transforms) {
-    text += fmt::format("  transform %{} offset={} width={} height={}{}{} frame %{}\n",
-                        t.input.index, t.offset_bytes, t.width, t.height, t.cabin ? " cabin" : "",
-                        t.fill_on_failure ? " fill_on_failure" : "", t.frame.index);
+    text += fmt::format("  transform %{} offset={} width={} height={}{} frame %{}\n", t.input.index,
+                        t.offset_bytes, t.width, t.height, t.cabin ? " cabin" : "", t.frame.index);
   }
   for (const GraphCamera& camera : graph.cameras) {
     text += fmt::format("  camera %{} index={}\n", camera.input.index, camera.camera);

@@ -21,6 +21,8 @@ namespace {
 constexpr std::int64_t kChannelBlock = 16;
 // Most distinct buffers one kernel may read; the artifact format allows 32 parameters.
 constexpr std::size_t kMostLeaves = 24;
+// Longest chain of values computed inside of their reader.
+constexpr std::size_t kMostDepth = 100;
 // Most nodes after a core that its kernel takes in.
 constexpr std::size_t kMostEpilogueNodes = 64;
 
@@ -63,20 +65,18 @@ class Planner {
  private:
   const Node& node(std::uint32_t index) const { return graph_.nodes[index]; }
 
-  void mark_live(ValueId value) {
-    if (live_[value.index]) return;
-    live_[value.index] = true;
-    for (ValueId input : graph_[value].inputs) mark_live(input);
-  }
-
   void find_users() {
     live_.assign(count_, false);
     users_.assign(count_, {});
     pinned_.assign(count_, false);
-    for (const GraphOutput& output : graph_.outputs) mark_live(output.value);
+    for (const GraphOutput& output : graph_.outputs) live_[output.value.index] = true;
     for (const GraphState& state : graph_.states) {
-      mark_live(state.state);
-      mark_live(state.next);
+      live_[state.state.index] = true;
+      live_[state.next.index] = true;
+    }
+    for (std::size_t i = count_; i-- > 0;) {
+      if (!live_[i]) continue;
+      for (ValueId input : graph_.nodes[i].inputs) live_[input.index] = true;
     }
     for (std::uint32_t i = 0; i < count_; ++i) {
       if (is<InputOp>(node(i))) live_[i] = true;  // the interface does not shrink
@@ -233,15 +233,26 @@ class Planner {
       const Node& u = node(user);
       if (is<ContractOp>(u) || is<ConcatOp>(u) || reads_repeatedly(u, graph_)) return true;
       if (is<GatherOp>(u) && u.inputs[0].index == i) return true;
-      if (is_movement(u) && feeds_contraction(user)) return true;
+      if (is_movement(u) && feeds_contraction_[user]) return true;
     }
     return false;
   }
 
-  bool feeds_contraction(std::uint32_t i) const {
-    return std::ranges::any_of(users_[i], [&](std::uint32_t user) {
-      return is<ContractOp>(node(user)) || (is_movement(node(user)) && feeds_contraction(user));
-    });
+  // Values that a contraction reads directly or through movement.
+  void find_contraction_operands() {
+    feeds_contraction_.assign(count_, false);
+    for (std::uint32_t i = static_cast<std::uint32_t>(count_); i-- > 0;) {
+      feeds_contraction_[i] = std::ranges::any_of(users_[i], [&](std::uint32_t user) {
+        return is<ContractOp>(node(user)) || (is_movement(node(user)) && feeds_contraction_[user]);
+      });
+    }
+  }
+
+  // Nodes between an inlined value and the result of its kernel.
+  std::size_t depth_below(std::uint32_t i) const {
+    std::size_t depth = 0;
+    for (std::uint32_t user : users_[i]) depth = std::max(depth, depth_[user]);
+    return depth + 1;
   }
 
   // The one kernel that all readers of `i` belong to, or kManyHomes.
@@ -256,18 +267,22 @@ class Planner {
   }
 
   void choose_placed() {
+    find_contraction_operands();
     home_.assign(count_, kManyHomes);
+    depth_.assign(count_, 0);
     for (std::uint32_t i = static_cast<std::uint32_t>(count_); i-- > 0;) {
       const Node& n = node(i);
       if (!live_[i] || constant_[i] || is<InputOp>(n) || region_[i] != kNoRegion) continue;
       home_[i] = home_of_readers(i);
-      bool here = must_place(i);
+      depth_[i] = depth_below(i);
+      bool here = must_place(i) || depth_[i] > kMostDepth;
       if (!here && !is_movement(n)) {
         here = home_[i] == kManyHomes || leaves_[home_[i]] + n.inputs.size() > kMostLeaves;
       }
       if (here) {
         placed_[i] = true;
         home_[i] = i;
+        depth_[i] = 0;
       } else {
         leaves_[home_[i]] += n.inputs.size() - 1;
       }
@@ -590,8 +605,10 @@ class Planner {
   std::vector<bool> live_, constant_, pinned_, placed_;
   std::vector<std::vector<std::uint32_t>> users_;  // distinct, ascending
   std::vector<std::uint32_t> region_;              // root of the region around a core
-  std::map<std::uint32_t, std::size_t> leaves_;    // distinct operands of a root's kernel, at most
-  std::vector<std::uint32_t> home_;                // kernel an inlined value belongs to
+  std::vector<bool> feeds_contraction_;
+  std::vector<std::size_t> depth_;
+  std::map<std::uint32_t, std::size_t> leaves_;  // distinct operands of a root's kernel, at most
+  std::vector<std::uint32_t> home_;              // kernel an inlined value belongs to
   std::vector<Halo> halo_;
   std::map<std::uint32_t, std::vector<PlanKernel>> part_copies_;  // of a concatenation
   std::set<const void*> taken_;          // outputs and states that have their buffer

@@ -168,7 +168,6 @@ class ProgramBuilder {
       made.height = static_cast<std::uint32_t>(transform.height);
       made.camera = program_.io[io_of(transform.frame)].camera;
       made.cabin = transform.cabin;
-      made.fill_on_failure = transform.fill_on_failure;
       program_.transforms.push_back(made);
     }
   }

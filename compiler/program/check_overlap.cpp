@@ -51,7 +51,7 @@ Result<void> check_overlap(const Program& program) {
       if (buffer.arena_offset + buffer.size_bytes > program.arenas[buffer.arena].size_bytes) {
         return broken(fmt::format("buffer {} ends outside its arena", i));
       }
-      if (call > 0 && buffer.last_call + 1 == call) {
+      if (call > 0 && buffer.size_bytes > 0 && buffer.last_call + 1 == call) {
         arenas[buffer.arena].erase(buffer.arena_offset);
       }
     }

@@ -62,9 +62,6 @@ struct ProgramTransform {
   std::uint32_t width = 0, height = 0;
   int camera = -1;
   bool cabin = false;
-  bool fill_on_failure = false;
-  std::uint32_t fill_buffer = kNone;
-  std::uint32_t first_call = 0, last_call = 0;  // calls to skip when filling
 };
 
 struct Program {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 
+#include "base/check.h"
 #include "compiler/program/build_program.h"
 
 namespace ingot {
@@ -62,7 +63,8 @@ class Frame {
   std::vector<KernelRunner::Call> calls() const {
     std::vector<KernelRunner::Call> calls;
     for (const ProgramCall& call : program_.calls) {
-      if (call.kind != CallKind::Program) continue;  // fills: the memory is zero already
+      INGOT_CHECK(call.kind != CallKind::Copy, "copies are not run on the build host");
+      if (call.kind == CallKind::Fill) continue;  // the memory is zero already
       KernelRunner::Call made;
       made.kernel = program_.kernels[call.kernel].get();
       for (std::uint32_t buffer : call.buffers) made.buffers.push_back(memory_[buffer].get());

@@ -32,7 +32,7 @@ constexpr std::string_view kEverything = R"(graph "demo \"1\"\x0a" {
   output "y" %13
   output "z" %11
   state %16 next %10
-  transform %0 offset=4 width=640 height=480 cabin fill_on_failure frame %17
+  transform %0 offset=4 width=640 height=480 cabin frame %17
   transform %0 offset=0 width=1 height=1 frame %17
   camera %17 index=2
 }

@@ -320,6 +320,19 @@ TEST(Lowering, EmptyDimensions) {
   check(b.take());
 }
 
+TEST(Lowering, LongChainsAreCut) {
+  GraphBuilder b("chain");
+  ValueId x = b.input("x", DType::F32, {3});
+  for (int i = 0; i < 1000; ++i) x = b.map(ScalarOp::Sqrt, b.map(ScalarOp::Abs, x));
+  b.output("y", x);
+  const Graph graph = b.take();
+  check(graph);
+  const auto plan = make_plan(graph, default_target(), PlanOptions{});
+  ASSERT_TRUE(plan);
+  EXPECT_GE(plan->kernels.size(), 10U);
+  EXPECT_LE(plan->kernels.size(), 30U);
+}
+
 TEST(Lowering, ToDoubleKeepsMeaningAndStrictNodes) {
   GraphBuilder b("wide");
   const ValueId x = b.input("x", DType::F32, {3, 40});
