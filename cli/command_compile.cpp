@@ -359,11 +359,10 @@ Result<Report> compile_source(const CompileCommandOptions& options, const Reques
   progress.report("read");
   INGOT_ASSIGN(ModelSources sources, read_source(options.source, warnings));
   const std::unique_ptr<CodeGenerator> generator = make_llvm_code_generator();
-  const std::unique_ptr<KernelRunner> runner = make_native_runner();
-  INGOT_ASSIGN(
-      const Compiled compiled,
-      about(source, compile(sources.pipeline.input, compile_options(options, request, progress),
-                            *generator, *runner)));
+  const CompileOptions how = compile_options(options, request, progress);
+  const std::unique_ptr<KernelRunner> runner = make_native_runner(how.jobs);
+  INGOT_ASSIGN(const Compiled compiled,
+               about(source, compile(sources.pipeline.input, how, *generator, *runner)));
   warn_of_unused_inputs(compiled, source, warnings);
 
   // From here on nothing is compiled: the call lists become bytes, which are signed and checked.

@@ -36,7 +36,11 @@ namespace {
 
 // LLVM's own fatal errors abort; ours is an internal error with its exit code. It must not throw.
 void report_fatal_error(void*, const char* reason, bool) {
-  std::fprintf(stderr, "ingot: internal error: code generation: %s\n", reason);
+  std::fprintf(
+      stderr,
+      "ingot: internal error: code generation: %s\n"
+      "  hint: this is a defect in ingot; please report it with the command and its input\n",
+      reason);
   std::fflush(stderr);
   _exit(70);
 }

@@ -3,11 +3,11 @@
 #include "codegen/link_blob.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <lld/Common/Driver.h>
 #include <llvm/Support/raw_ostream.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -46,31 +46,21 @@ std::unexpected<Failure> link_failure(std::string code, std::string message) {
   return fail(ExitCode::Internal, std::move(code), std::move(message));
 }
 
-// A file in memory, named by a path of this process.
-class MemoryFile {
+// Keeps signals that end the process waiting while it lives, so that the folder below is removed.
+class SignalsHeld {
  public:
-  explicit MemoryFile(std::span<const std::byte> bytes)
-      : descriptor_(memfd_create("ingot-object", MFD_CLOEXEC)) {
-    while (descriptor_ >= 0 && !bytes.empty()) {
-      const ssize_t written = write(descriptor_, bytes.data(), bytes.size());
-      if (written <= 0) {
-        close(descriptor_);
-        descriptor_ = -1;
-      } else {
-        bytes = bytes.subspan(static_cast<std::size_t>(written));
-      }
-    }
+  SignalsHeld() {
+    sigset_t held;
+    sigemptyset(&held);
+    for (const int signal : {SIGHUP, SIGINT, SIGTERM}) sigaddset(&held, signal);
+    pthread_sigmask(SIG_BLOCK, &held, &before_);
   }
-  MemoryFile(MemoryFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  MemoryFile& operator=(MemoryFile&&) = delete;
-  ~MemoryFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-  [[nodiscard]] bool valid() const { return descriptor_ >= 0; }
-  [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
  private:
-  int descriptor_;
+  sigset_t before_;
 };
 
 // A folder only for this user, removed with everything in it.
@@ -103,27 +93,41 @@ Result<std::vector<std::byte>> read_file(const std::string& path) {
   return bytes;
 }
 
+bool write_file(const std::string& path, std::span<const std::byte> bytes) {
+  std::ofstream stream(path, std::ios::binary);
+  stream.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+  stream.close();
+  return !stream.fail();
+}
+
 Result<std::vector<std::byte>> run_lld(std::span<const CompiledObject> objects) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
+  const SignalsHeld held;
   const PrivateFolder folder;
   if (folder.path().empty()) {
     return fail(ExitCode::Io, "no-temporary-folder", "cannot make a temporary folder", {},
                 "set TMPDIR to a folder that may be written");
   }
-  const std::string_view script_text(kScript);
-  const MemoryFile script(std::as_bytes(std::span(script_text)));
-  std::vector<MemoryFile> files;
-  for (const CompiledObject& object : objects) files.emplace_back(object.elf);
-  const bool complete = script.valid() && std::ranges::all_of(files, &MemoryFile::valid);
-  if (!complete) return fail(ExitCode::Io, "no-memory-file", "cannot make a file in memory");
+  // As files rather than open descriptors: there may be thousands of kernels.
+  const std::string script = folder.path() + "/script.ld";
+  std::vector<std::string> files;
+  bool complete = write_file(script, std::as_bytes(std::span(std::string_view(kScript))));
+  for (const CompiledObject& object : objects) {
+    files.push_back(folder.path() + "/" + std::to_string(files.size()) + ".o");
+    complete = complete && write_file(files.back(), object.elf);
+  }
+  if (!complete) {
+    return fail(ExitCode::Io, "cannot-write", "cannot write to '" + folder.path() + "'", {},
+                "set TMPDIR to a folder with free space");
+  }
 
   const std::string output = folder.path() + "/blob.so";
-  const std::string script_path = script.path();
   std::vector<std::string> arguments = {"ld.lld",
                                         "-shared",
                                         "-T",
-                                        script_path,
+                                        script,
                                         "--no-undefined",
                                         "-z",
                                         "text",
@@ -135,7 +139,7 @@ Result<std::vector<std::byte>> run_lld(std::span<const CompiledObject> objects) 
                                         "--threads=1",
                                         "-o",
                                         output};
-  for (const MemoryFile& file : files) arguments.push_back(file.path());
+  arguments.insert(arguments.end(), files.begin(), files.end());
   std::vector<const char*> pointers;
   for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
   std::string messages;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <mutex>
 #include <thread>
 
@@ -19,6 +20,20 @@ class LlvmCodeGenerator final : public CodeGenerator {
                                 const std::string& kind) override;
 };
 
+// No exception may leave a thread.
+Result<CompiledObject> compile_one(const ScheduledKernel& kernel, const Target& target, bool strict,
+                                   std::size_t index) {
+  try {
+    return compile_object(kernel, target, strict, "program" + std::to_string(index));
+  } catch (const std::exception& exception) {
+    Diagnostic diagnostic;
+    diagnostic.code = "code-generation";
+    diagnostic.node = kernel.name;
+    diagnostic.message = std::string("code generation failed: ") + exception.what();
+    return fail(ExitCode::Internal, std::move(diagnostic));
+  }
+}
+
 // Each kernel is a module, a context and an object of its own, so neither the number of threads
 // nor their order can show in the bytes; the link puts them together in the order given.
 Result<CodeBlob> LlvmCodeGenerator::generate(std::span<const ScheduledKernel* const> kernels,
@@ -30,8 +45,7 @@ Result<CodeBlob> LlvmCodeGenerator::generate(std::span<const ScheduledKernel* co
   std::size_t done = 0;
   const auto work = [&] {
     for (std::size_t i = next++; i < kernels.size(); i = next++) {
-      auto object =
-          compile_object(*kernels[i], target, options.strict, "program" + std::to_string(i));
+      auto object = compile_one(*kernels[i], target, options.strict, i);
       if (object) {
         objects[i] = *std::move(object);
       } else {

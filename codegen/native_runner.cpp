@@ -2,10 +2,8 @@
 // architecture, so that the numbers do not depend on the machine that compiles.
 #include "codegen/native_runner.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
-#include <thread>
 
 #include "codegen/executable_memory.h"
 #include "codegen/llvm_code_generator.h"
@@ -15,12 +13,14 @@ namespace {
 
 class NativeRunner final : public KernelRunner {
  public:
+  explicit NativeRunner(int jobs) : jobs_(jobs) {}
   Result<void> run(std::span<const Call> calls) override;
 
  private:
   // Of each call; what is not compiled yet is compiled together.
   Result<std::vector<ProgramFunction>> programs_of(std::span<const Call> calls);
 
+  int jobs_;
   std::unique_ptr<CodeGenerator> generator_ = make_llvm_code_generator();
   std::vector<ExecutableMemory> memory_;
   std::map<std::string, ProgramFunction> programs_;  // by identity of the kernel
@@ -43,7 +43,7 @@ Result<std::vector<ProgramFunction>> NativeRunner::programs_of(std::span<const C
   if (!missing.empty()) {
     CodeOptions options;
     options.strict = true;
-    options.jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    options.jobs = jobs_;
     INGOT_ASSIGN(const CodeBlob blob, generator_->generate(missing, baseline_target(), options));
     INGOT_ASSIGN(ExecutableMemory memory, ExecutableMemory::map(blob.bytes));
     for (std::size_t i = 0; i < missing.size(); ++i) {
@@ -76,6 +76,8 @@ Result<void> NativeRunner::run(std::span<const Call> calls) {
 
 }  // namespace
 
-std::unique_ptr<KernelRunner> make_native_runner() { return std::make_unique<NativeRunner>(); }
+std::unique_ptr<KernelRunner> make_native_runner(int jobs) {
+  return std::make_unique<NativeRunner>(jobs);
+}
 
 }  // namespace ingot

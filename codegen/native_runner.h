@@ -7,6 +7,7 @@
 
 namespace ingot {
 
-[[nodiscard]] std::unique_ptr<KernelRunner> make_native_runner();
+// Compiles on `jobs` threads.
+[[nodiscard]] std::unique_ptr<KernelRunner> make_native_runner(int jobs);
 
 }  // namespace ingot

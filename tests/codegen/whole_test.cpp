@@ -253,7 +253,7 @@ TEST(NativeRunner, RunsInOrderAndCompilesEqualKernelsOnce) {
   alignas(64) float c[64] = {};
   for (int i = 0; i < 64; ++i) a[i] = static_cast<float>(i);
   const auto bytes = [](float* buffer) { return reinterpret_cast<std::byte*>(buffer); };
-  const auto runner = make_native_runner();
+  const auto runner = make_native_runner(1);
   const KernelRunner::Call calls[] = {{&doubled, {bytes(a), bytes(b)}},
                                       {&renamed, {bytes(b), bytes(c)}}};
   for (int times = 0; times < 2; ++times) {
@@ -275,7 +275,7 @@ TEST(NativeRunner, IgnoresTheCallersFloatMode) {
   const unsigned before = __builtin_ia32_stmxcsr();
   __builtin_ia32_ldmxcsr(0x9FC0);
 #endif
-  const auto done = make_native_runner()->run(calls);
+  const auto done = make_native_runner(1)->run(calls);
 #if defined(__x86_64__)
   EXPECT_EQ(__builtin_ia32_stmxcsr() & 0xFFC0U, 0x9FC0U);
   __builtin_ia32_ldmxcsr(before);
