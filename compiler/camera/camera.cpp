@@ -54,6 +54,9 @@ Camera read_camera(JsonObject& object, JsonProblems& problems) {
   camera.colour_matrix = choice<ColourMatrix>(object, "colour_matrix");
   camera.max_age_us =
       static_cast<std::uint32_t>(object.integer_or("max_age_us", 0, 0, std::int64_t{0xFFFFFFFF}));
+  if (camera.max_age_us != 0 && (camera.max_age_us < 1000 || camera.max_age_us > 10'000'000)) {
+    object.problem("max_age_us", "expected 0 or 1000 to 10000000 microseconds");
+  }
   object.finish();
   if (!problems.empty()) return camera;
 

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kFormat = "ingot-pipeline/1";
 constexpr std::int64_t kLargestExtent = std::int64_t{1} << 31;
+constexpr std::size_t kMostStages = 256;  // stages are resolved recursively
 
 std::string element(std::string_view list, std::size_t index) {
   return fmt::format("{}[{}]", list, index);
@@ -293,6 +294,8 @@ Result<Pipeline> parse_pipeline(const std::string& json, const std::string& file
   if (const Json* stages = root.require("stages"); stages != nullptr) {
     if (!stages->is_array() || stages->empty()) {
       root.problem("stages", "expected an array with at least one stage");
+    } else if (stages->size() > kMostStages) {
+      root.problem("stages", fmt::format("more than {} stages", kMostStages));
     } else {
       for (std::size_t i = 0; i < stages->size(); ++i) {
         if (auto stage = read_stage((*stages)[i], i, problems)) {

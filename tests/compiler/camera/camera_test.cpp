@@ -70,6 +70,7 @@ TEST(Camera, EveryRuleOfALayout) {
                                                                    {"colour_matrix", 1},
                                                                    {"name", ""},
                                                                    {"max_age_us", -1},
+                                                                   {"max_age_us", 999},
                                                                    {"format", "ingot-camera/2"}};
   for (const auto& [key, value] : bad) {
     auto json = valid();
