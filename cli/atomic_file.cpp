@@ -82,9 +82,13 @@ bool is_device(const std::string& path) {
   return fs::is_character_file(status) || fs::is_fifo(status) || fs::is_socket(status);
 }
 
-void flush_folder(const std::string& file) {
+std::string folder_of(const std::string& file) {
   const fs::path folder = fs::path(file).parent_path();
-  const int fd = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  return folder.empty() ? "." : folder.string();
+}
+
+void flush_folder(const std::string& file) {
+  const int fd = open(folder_of(file).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
   fsync(fd);
   close(fd);
@@ -98,14 +102,7 @@ Result<AtomicFile> AtomicFile::create(const fs::path& path, unsigned mode) {
   file.final_ = follow_links(path);
   std::error_code error;
   if (fs::is_directory(file.final_, error)) return io_failure(path, "cannot write", EISDIR);
-  if (is_device(file.final_)) {
-    file.fd_ = open(file.final_.c_str(), O_WRONLY | O_CLOEXEC);
-  } else {
-    file.temporary_ = temporary_name(file.final_);
-    file.slot_ = remember(file.temporary_);
-    file.fd_ = open(file.temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-  }
-  if (file.fd_ < 0) {
+  if (!file.open_for_writing(mode)) {
     const int number = errno;
     file.temporary_.clear();
     return io_failure(path, "cannot write", number);
@@ -113,9 +110,33 @@ Result<AtomicFile> AtomicFile::create(const fs::path& path, unsigned mode) {
   return file;
 }
 
+// Sets fd_ and kind_; false with errno.
+bool AtomicFile::open_for_writing(unsigned mode) {
+  if (is_device(final_)) {
+    kind_ = Kind::Device;
+    fd_ = open(final_.c_str(), O_WRONLY | O_CLOEXEC);
+    return fd_ >= 0;
+  }
+  kind_ = Kind::Nameless;
+  if (access("/proc/self/fd", X_OK) == 0) {  // how such a file gets its name
+    fd_ = open(folder_of(final_).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+  }
+  if (fd_ >= 0) return true;
+  kind_ = Kind::Temporary;
+  reserve_temporary_name();
+  fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  return fd_ >= 0;
+}
+
+void AtomicFile::reserve_temporary_name() {
+  temporary_ = temporary_name(final_);
+  slot_ = remember(temporary_);
+}
+
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : path_(std::move(other.path_)),
       final_(std::move(other.final_)),
+      kind_(other.kind_),
       temporary_(std::exchange(other.temporary_, {})),
       fd_(std::exchange(other.fd_, -1)),
       slot_(std::exchange(other.slot_, -1)) {}
@@ -125,6 +146,7 @@ AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
     discard();
     path_ = std::move(other.path_);
     final_ = std::move(other.final_);
+    kind_ = other.kind_;
     temporary_ = std::exchange(other.temporary_, {});
     fd_ = std::exchange(other.fd_, -1);
     slot_ = std::exchange(other.slot_, -1);
@@ -155,30 +177,36 @@ Result<void> AtomicFile::write(std::string_view text) {
   return write(std::as_bytes(std::span(text.data(), text.size())));
 }
 
-Result<void> AtomicFile::flush() {
-  const bool device = temporary_.empty();
-  if (!device && fsync(fd_) != 0) return io_failure(path_, "cannot flush", errno);
-  if (close(std::exchange(fd_, -1)) != 0) return io_failure(path_, "cannot write", errno);
-  return {};
-}
-
-Result<void> AtomicFile::publish(Overwrite overwrite) {
-  if (overwrite == Overwrite::Yes) {
-    if (rename(temporary_.c_str(), final_.c_str()) != 0) {
-      return io_failure(path_, "cannot rename the finished file", errno);
-    }
-    temporary_.clear();
-  } else if (link(temporary_.c_str(), final_.c_str()) != 0) {
-    return io_failure(path_, "will not overwrite", errno);
+Result<void> AtomicFile::give_name(Overwrite overwrite) {
+  const std::string source =
+      kind_ == Kind::Nameless ? fmt::format("/proc/self/fd/{}", fd_) : temporary_;
+  const auto link_to = [&](const std::string& name) {
+    return linkat(AT_FDCWD, source.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  };
+  if (overwrite == Overwrite::No) {
+    if (!link_to(final_)) return io_failure(path_, "will not overwrite", errno);
+    return {};
   }
-  flush_folder(final_);
+  if (kind_ == Kind::Nameless) {
+    if (link_to(final_)) return {};
+    // There is a file already, and only a rename replaces one.
+    reserve_temporary_name();
+    if (!link_to(temporary_)) return io_failure(path_, "cannot name the finished file", errno);
+  }
+  if (rename(temporary_.c_str(), final_.c_str()) != 0) {
+    return io_failure(path_, "cannot rename the finished file", errno);
+  }
+  temporary_.clear();
   return {};
 }
 
 Result<void> AtomicFile::commit(Overwrite overwrite) {
-  const bool device = temporary_.empty();
-  INGOT_RETURN_IF_ERROR(flush());
-  if (!device) INGOT_RETURN_IF_ERROR(publish(overwrite));
+  if (kind_ != Kind::Device) {
+    if (fsync(fd_) != 0) return io_failure(path_, "cannot flush", errno);
+    INGOT_RETURN_IF_ERROR(give_name(overwrite));
+    flush_folder(final_);
+  }
+  if (close(std::exchange(fd_, -1)) != 0) return io_failure(path_, "cannot write", errno);
   discard();
   return {};
 }

@@ -1,7 +1,8 @@
 // Files that appear whole or not at all.
 //
-// Bytes go to a temporary file in the folder of the result; commit() flushes it to the disk and
-// renames it. Whatever ends the work before that (a failure, a signal) removes the temporary file.
+// Bytes go to a file without a name in the folder of the result, which vanishes with the process
+// whatever ends it; commit() flushes it to the disk and gives it its name. Where the file system
+// has no such files, it is a hidden temporary file, which failures and signals remove.
 #pragma once
 
 #include <cstddef>
@@ -33,14 +34,18 @@ class AtomicFile {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
+  enum class Kind { Device, Nameless, Temporary };
+
   AtomicFile() = default;
+  bool open_for_writing(unsigned mode);
+  void reserve_temporary_name();
   void discard();
-  [[nodiscard]] Result<void> flush();
-  [[nodiscard]] Result<void> publish(Overwrite overwrite);
+  [[nodiscard]] Result<void> give_name(Overwrite overwrite);
 
   std::filesystem::path path_;  // as the user named it
   std::string final_;           // where links lead
-  std::string temporary_;       // empty once committed, or for devices
+  Kind kind_ = Kind::Temporary;
+  std::string temporary_;  // empty if there is no such file
   int fd_ = -1;
   int slot_ = -1;  // place in the list that the signal handler reads
 };
@@ -52,8 +57,8 @@ class AtomicFile {
 // Creates a folder and what is missing above it.
 [[nodiscard]] Result<void> make_folder(const std::filesystem::path& path);
 
-// From here on SIGINT, SIGTERM and SIGHUP remove all temporary files before they end the process,
-// and a closed pipe is a failed write instead of a signal.
+// From here on SIGINT, SIGTERM and SIGHUP remove temporary files before they end the process, and a
+// closed pipe is a failed write instead of a signal.
 void clean_up_on_signals();
 
 }  // namespace ingot::cli

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <chrono>
 #include <cmath>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +22,8 @@
 #include "cli/options.h"
 #include "cli/session.h"
 #include "cli/tensor_file.h"
+#include "codegen/ceilings.h"
+#include "compiler/target/target.h"
 
 namespace ingot::cli {
 namespace {
@@ -110,10 +114,77 @@ struct CallReport {
   std::string name;
   double ms = 0;  // median
   double gflops = 0, gbytes = 0;
+  // Of what this machine reaches at best: the larger share of arithmetic and memory traffic.
+  double share = 0;
 };
 
+// What this machine reaches at best with the code of a target, measured when first asked for.
+class Ceilings {
+ public:
+  explicit Ceilings(const LoadedArtifact& artifact) : fma_(measure_fma_ceiling(target(artifact))) {}
+
+  double gflops() const { return fma_; }
+
+  double share(const CallReport& call, std::uint64_t bytes) {
+    const double arithmetic = fma_ > 0 ? call.gflops / fma_ : 0;
+    const double bandwidth = bytes > 0 ? read_bandwidth(bytes) : 0;
+    return std::max(arithmetic, bandwidth > 0 ? call.gbytes / bandwidth : 0);
+  }
+
+ private:
+  // The name of a variant ends in that of its target; a device's own name is none of the table.
+  static Target target(const LoadedArtifact& artifact) {
+    ingot_variant_info variant{};
+    ingot_variant_describe(artifact.get(), artifact.description().variant, &variant);
+    const std::string name = variant.name != nullptr ? variant.name : "";
+    Result<Target> named = find_target(name.substr(name.rfind('/') + 1));
+    if (!named) named = find_target("host");
+    return named ? *named : baseline_target();
+  }
+
+  // Of the same footprint, up to a factor of two.
+  double read_bandwidth(std::uint64_t bytes) {
+    constexpr std::uint64_t kLeast = 4096;
+    const std::uint64_t footprint = std::bit_ceil(std::max(bytes, kLeast));
+    const auto [place, fresh] = bandwidths_.emplace(footprint, 0.0);
+    if (fresh) place->second = measure_read_bandwidth(footprint);
+    return place->second;
+  }
+
+  double fma_ = 0;
+  std::map<std::uint64_t, double> bandwidths_;
+};
+
+CallCost cost_of(const LoadedArtifact& artifact, std::uint32_t call) {
+  ingot_call_info info{};
+  ingot_call_describe(artifact.get(), call, &info);
+  CallCost cost;
+  if (call < artifact.costs().size()) cost = artifact.costs()[call];
+  if (cost.name.empty()) cost.name = info.program_name != nullptr ? info.program_name : "copy";
+  if (cost.read_bytes + cost.written_bytes == 0) {
+    cost.read_bytes = info.read_nbytes;
+    cost.written_bytes = info.written_nbytes;
+  }
+  return cost;
+}
+
+CallReport report_call(const CallCost& cost, std::vector<std::uint64_t> samples,
+                       Ceilings& ceilings) {
+  std::ranges::sort(samples);
+  CallReport report;
+  report.name = cost.name;
+  if (samples.empty()) return report;
+  const auto ns = static_cast<double>(std::max<std::uint64_t>(samples[samples.size() / 2], 1));
+  const std::uint64_t bytes = cost.read_bytes + cost.written_bytes;
+  report.ms = ns / 1e6;
+  report.gflops = static_cast<double>(cost.operations) / ns;
+  report.gbytes = static_cast<double>(bytes) / ns;
+  report.share = ceilings.share(report, bytes);
+  return report;
+}
+
 Result<std::vector<CallReport>> time_calls(const LoadedArtifact& artifact, Session& session,
-                                           int runs) {
+                                           int runs, Ceilings& ceilings) {
   CallTimes times;
   times.nanoseconds.resize(artifact.description().call_count);
   ingot_set_call_hook(session.get(), record_call, &times);
@@ -121,25 +192,7 @@ Result<std::vector<CallReport>> time_calls(const LoadedArtifact& artifact, Sessi
   ingot_set_call_hook(session.get(), nullptr, nullptr);
   std::vector<CallReport> reports;
   for (std::uint32_t call = 0; call < times.nanoseconds.size(); ++call) {
-    std::vector<std::uint64_t>& samples = times.nanoseconds[call];
-    std::ranges::sort(samples);
-    ingot_call_info info{};
-    ingot_call_describe(artifact.get(), call, &info);
-    CallReport& report = reports.emplace_back();
-    CallCost cost;
-    if (call < artifact.costs().size()) cost = artifact.costs()[call];
-    report.name = !cost.name.empty()             ? cost.name
-                  : info.program_name != nullptr ? info.program_name
-                                                 : "copy";
-    const double ns = samples.empty() ? 0 : static_cast<double>(samples[samples.size() / 2]);
-    report.ms = ns / 1e6;
-    const std::uint64_t bytes = cost.read_bytes + cost.written_bytes != 0
-                                    ? cost.read_bytes + cost.written_bytes
-                                    : info.read_nbytes + info.written_nbytes;
-    if (ns > 0) {
-      report.gflops = static_cast<double>(cost.operations) / ns;
-      report.gbytes = static_cast<double>(bytes) / ns;
-    }
+    reports.push_back(report_call(cost_of(artifact, call), times.nanoseconds[call], ceilings));
   }
   return reports;
 }
@@ -176,13 +229,18 @@ std::string latencies_text(const Latencies& latencies, const BenchOptions& optio
 }
 
 Json call_json(const CallReport& call) {
-  return Json{
-      {"name", call.name}, {"ms", call.ms}, {"gflops", call.gflops}, {"gbytes_per_s", call.gbytes}};
+  Json json;
+  json["name"] = call.name;
+  json["ms"] = call.ms;
+  json["gflops"] = call.gflops;
+  json["gbytes_per_s"] = call.gbytes;
+  json["share"] = call.share;
+  return json;
 }
 
 std::string call_line(std::size_t index, const CallReport& call) {
-  return fmt::format("{:>5} {:<40} {:>10.4f} ms {:>9.2f} GFLOP/s {:>9.2f} GB/s\n", index,
-                     printable(call.name), call.ms, call.gflops, call.gbytes);
+  return fmt::format("{:>5} {:<40} {:>10.4f} ms {:>9.2f} GFLOP/s {:>9.2f} GB/s {:>6.1f} %\n", index,
+                     printable(call.name), call.ms, call.gflops, call.gbytes, 100 * call.share);
 }
 
 Result<void> measure(const LoadedArtifact& artifact, const BenchOptions& options,
@@ -194,7 +252,11 @@ Result<void> measure(const LoadedArtifact& artifact, const BenchOptions& options
   std::string text = latencies_text(latencies, options);
   json["calls"] = Json::array();
   if (options.per_call) {
-    INGOT_ASSIGN(const std::vector<CallReport> calls, time_calls(artifact, session, options.runs));
+    Ceilings ceilings(artifact);
+    INGOT_ASSIGN(const std::vector<CallReport> calls,
+                 time_calls(artifact, session, options.runs, ceilings));
+    json["ceiling_gflops"] = ceilings.gflops();
+    text += fmt::format("ceiling {:.1f} GFLOP/s on one thread\n", ceilings.gflops());
     for (std::size_t i = 0; i < calls.size(); ++i) {
       json["calls"].push_back(call_json(calls[i]));
       text += call_line(i, calls[i]);

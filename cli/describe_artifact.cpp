@@ -30,6 +30,36 @@ Json optional_index(std::uint32_t index) {
   return index == INGOT_NO_INDEX ? Json(nullptr) : Json(index);
 }
 
+std::string_view architecture_name(std::uint32_t arch) {
+  if (arch == INGOT_ARCH_X86_64) return "x86-64";
+  return arch == INGOT_ARCH_AARCH64 ? "aarch64" : "?";
+}
+
+std::string_view call_kind_name(std::uint32_t kind) {
+  switch (kind) {
+    case INGOT_CALL_PROGRAM: return "program";
+    case INGOT_CALL_COPY: return "copy";
+    case INGOT_CALL_BARRIER: return "barrier";
+    case INGOT_CALL_FILL: return "fill";
+    case INGOT_CALL_WAIT: return "wait";
+    case INGOT_CALL_SIGNAL: return "signal";
+    case INGOT_CALL_REPEAT: return "repeat";
+    default: return "?";
+  }
+}
+
+std::string_view buffer_kind_name(std::uint32_t kind) {
+  switch (kind) {
+    case INGOT_BUFFER_INPUT: return "input";
+    case INGOT_BUFFER_OUTPUT: return "output";
+    case INGOT_BUFFER_STATE: return "state";
+    case INGOT_BUFFER_CONST: return "constant";
+    case INGOT_BUFFER_SCRATCH: return "scratch";
+    case INGOT_BUFFER_NEXT_STATE: return "next-state";
+    default: return "?";
+  }
+}
+
 std::string_view direction_name(std::uint32_t direction) {
   if (direction == INGOT_DIRECTION_INPUT) return "input";
   return direction == INGOT_DIRECTION_OUTPUT ? "output" : "state";
@@ -455,36 +485,6 @@ std::string metadata_text(const Json& json) {
 }
 
 }  // namespace
-
-std::string_view architecture_name(std::uint32_t arch) {
-  if (arch == INGOT_ARCH_X86_64) return "x86-64";
-  return arch == INGOT_ARCH_AARCH64 ? "aarch64" : "?";
-}
-
-std::string_view call_kind_name(std::uint32_t kind) {
-  switch (kind) {
-    case INGOT_CALL_PROGRAM: return "program";
-    case INGOT_CALL_COPY: return "copy";
-    case INGOT_CALL_BARRIER: return "barrier";
-    case INGOT_CALL_FILL: return "fill";
-    case INGOT_CALL_WAIT: return "wait";
-    case INGOT_CALL_SIGNAL: return "signal";
-    case INGOT_CALL_REPEAT: return "repeat";
-    default: return "?";
-  }
-}
-
-std::string_view buffer_kind_name(std::uint32_t kind) {
-  switch (kind) {
-    case INGOT_BUFFER_INPUT: return "input";
-    case INGOT_BUFFER_OUTPUT: return "output";
-    case INGOT_BUFFER_STATE: return "state";
-    case INGOT_BUFFER_CONST: return "constant";
-    case INGOT_BUFFER_SCRATCH: return "scratch";
-    case INGOT_BUFFER_NEXT_STATE: return "next-state";
-    default: return "?";
-  }
-}
 
 Json describe_artifact(const Decoded& decoded, const DescribeOptions& options) {
   return Describer(decoded, options).describe();

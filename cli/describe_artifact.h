@@ -19,9 +19,4 @@ struct DescribeOptions {
 // The description of describe_artifact() for people.
 [[nodiscard]] std::string description_text(const Json& description);
 
-// Names of numbers of the format; "?" for unknown ones.
-[[nodiscard]] std::string_view architecture_name(std::uint32_t arch);
-[[nodiscard]] std::string_view call_kind_name(std::uint32_t kind);
-[[nodiscard]] std::string_view buffer_kind_name(std::uint32_t kind);
-
 }  // namespace ingot::cli

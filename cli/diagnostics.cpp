@@ -22,6 +22,7 @@ Diagnostic printable(const Diagnostic& diagnostic) {
   for (std::string* text : {&safe.file, &safe.node, &safe.op, &safe.message, &safe.hint}) {
     *text = cli::printable(*text);
   }
+  if (safe.file.empty()) safe.file = "ingot";
   return safe;
 }
 

@@ -98,15 +98,6 @@ Result<LoadedArtifact> LoadedArtifact::open(const std::string& path, const Trust
   return open_bytes(bytes, path, policy.get());
 }
 
-Result<LoadedArtifact> LoadedArtifact::open_own(const std::vector<std::byte>& bytes,
-                                                const std::string& path, std::uint32_t variant) {
-  LoaderPolicy policy{artifact::Policy{}};
-  policy.get().allow_unsigned = 1;
-  policy.get().run_without_self_test = 1;
-  policy.get().variant = variant + 1;
-  return open_bytes(bytes, path, policy.get());
-}
-
 Result<LoadedArtifact> LoadedArtifact::open_bytes(const std::vector<std::byte>& bytes,
                                                   const std::string& path,
                                                   const ingot_policy& policy) {

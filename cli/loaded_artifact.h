@@ -60,11 +60,6 @@ class LoadedArtifact {
   [[nodiscard]] static Result<LoadedArtifact> open(const std::string& path,
                                                    const TrustOptions& trust,
                                                    const std::string& camera);
-  // Bytes just made by this tool, not signed yet or with whatever signature.
-  // `variant`: the only one to consider.
-  [[nodiscard]] static Result<LoadedArtifact> open_own(const std::vector<std::byte>& bytes,
-                                                       const std::string& path,
-                                                       std::uint32_t variant);
 
   [[nodiscard]] ingot_artifact* get() const { return artifact_.get(); }
   [[nodiscard]] const std::string& path() const { return path_; }
