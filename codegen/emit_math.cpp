@@ -6,8 +6,10 @@
 // follows it where the target can. Special values come out of the arithmetic where possible and by
 // selection otherwise; there is no branch but the one around large angles. Error bounds:
 // docs/math.md.
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
 #include <span>
 
 #include "codegen/emit_operations.h"
@@ -121,10 +123,13 @@ class MathEmitter {
   [[nodiscard]] Value* bias() { return integer(is_single() ? 127 : 1023); }
 
   struct Exponential {
-    Value* fraction;  // e^x = fraction * 2^exponent
-    Value* exponent;
+    Value* fraction;        // e^x = fraction * 2^exponent
+    Value* exponent;        // as an integer
+    Value* whole_exponent;  // as a float
   };
   Exponential exponential(Value* x);
+  [[nodiscard]] bool has_scaling() const;
+  Value* scaled(const Exponential& e);
   Value* exp_in_range(Value* x);
   Angle reduce_single(Value* x);
   Angle reduce_double(Value* x);
@@ -153,12 +158,30 @@ MathEmitter::Exponential MathEmitter::exponential(Value* x) {
   Value* const q = polynomial(format_.exp, r);
   Value* const tail = multiply_add(builder_.CreateFMul(r, r), q, r);
   Value* const fraction = builder_.CreateFAdd(tail, number(1.0));
-  return {fraction, builder_.CreateSub(bits(shifted), integer(format_.round_bits))};
+  return {fraction, builder_.CreateSub(bits(shifted), integer(format_.round_bits)), n};
+}
+
+// AVX-512 multiplies by a power of two in one instruction, with the one rounding that the product
+// has in any case.
+bool MathEmitter::has_scaling() const {
+  return std::ranges::find(emission_.target.llvm_features, "+avx512f") !=
+             emission_.target.llvm_features.end() &&
+         type_->isVectorTy() && type_->getPrimitiveSizeInBits() == 512;
+}
+
+Value* MathEmitter::scaled(const Exponential& e) {
+  llvm::Type* const mask = builder_.getIntNTy(is_single() ? 16 : 8);
+  return builder_.CreateIntrinsic(is_single() ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_512
+                                              : llvm::Intrinsic::x86_avx512_mask_scalef_pd_512,
+                                  {},
+                                  {e.fraction, e.whole_exponent, e.fraction,
+                                   llvm::Constant::getAllOnesValue(mask), builder_.getInt32(4)});
 }
 
 // For results that are normal numbers.
 Value* MathEmitter::exp_in_range(Value* x) {
   const Exponential e = exponential(x);
+  if (has_scaling()) return scaled(e);
   return builder_.CreateFMul(e.fraction, power_of_two(e.exponent));
 }
 
@@ -166,6 +189,7 @@ Value* MathEmitter::exp_in_range(Value* x) {
 // rounds, where the result is subnormal, or gives infinity.
 Value* MathEmitter::exp(Value* x) {
   const Exponential e = exponential(at_least(at_most(x, format_.exp_high), format_.exp_low));
+  if (has_scaling()) return scaled(e);
   Value* const half = builder_.CreateAShr(e.exponent, 1);
   Value* const rest = builder_.CreateSub(e.exponent, half);
   return builder_.CreateFMul(builder_.CreateFMul(e.fraction, power_of_two(half)),

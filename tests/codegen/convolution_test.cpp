@@ -2,8 +2,10 @@
 // numbers, and accumulators that never leave their registers.
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <random>
 #include <regex>
+#include <span>
 #include <sstream>
 
 #include "codegen/ceilings.h"
@@ -104,19 +106,33 @@ ScheduledKernel convolution(const Target& target) {
   return w.finish();
 }
 
+// Aligned as the loader aligns buffers.
+struct AlignedFloats {
+  explicit AlignedFloats(std::int64_t count)
+      : storage(static_cast<std::size_t>(count) + 16), size(static_cast<std::size_t>(count)) {
+    void* begin = storage.data();
+    std::size_t space = storage.size() * sizeof(float);
+    values = static_cast<float*>(std::align(64, size * sizeof(float), begin, space));
+  }
+  AlignedFloats(AlignedFloats&&) = default;
+  [[nodiscard]] std::span<float> all() const { return {values, size}; }
+  std::vector<float> storage;
+  std::size_t size;
+  float* values;
+};
+
 struct Data {
-  std::vector<float> input, weights, output;
+  AlignedFloats input{kChannels * kPadded * kPadded};
+  AlignedFloats weights{kChannels * kChannels * 9};
+  AlignedFloats output{kChannels * kPadded * kPadded};
 };
 
 Data random_data() {
   Data data;
   std::mt19937 random(7);
   std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
-  data.input.resize(static_cast<std::size_t>(kChannels * kPadded * kPadded));
-  data.output.resize(data.input.size());
-  data.weights.resize(static_cast<std::size_t>(kChannels * kChannels * 9));
-  for (float& x : data.input) x = uniform(random);
-  for (float& x : data.weights) x = uniform(random);
+  for (float& x : data.input.all()) x = uniform(random);
+  for (float& x : data.weights.all()) x = uniform(random);
   return data;
 }
 
@@ -134,8 +150,8 @@ double expected(const Data& data, const Tile& tile, std::int64_t o, std::int64_t
         const std::int64_t g = tile.group();
         const auto weight =
             static_cast<std::size_t>((((o / g) * kChannels + c) * 9 + ky * 3 + kx) * g + o % g);
-        sum += static_cast<double>(data.input[pixel(c, y + ky, x + kx)]) *
-               static_cast<double>(data.weights[weight]);
+        sum += static_cast<double>(data.input.values[pixel(c, y + ky, x + kx)]) *
+               static_cast<double>(data.weights.values[weight]);
       }
     }
   }
@@ -147,13 +163,14 @@ TEST(Convolution, RightNumbersOnEveryTarget) {
     const Tile tile = tile_for(target);
     Data data = random_data();
     const CompiledProgram program(convolution(target), target);
-    const std::vector<const void*> buffers = {data.input.data(), data.weights.data(),
-                                              data.output.data()};
+    const std::vector<const void*> buffers = {data.input.values, data.weights.values,
+                                              data.output.values};
     EXPECT_EQ(program.run(buffers, 0, kSize), 0);
     for (std::int64_t o = 0; o < kChannels; o += 5) {
       for (std::int64_t i = 0; i < kSize * kSize; i += 17) {
         const double want = expected(data, tile, o, i / kSize, i % kSize);
-        const double got = static_cast<double>(data.output[pixel(o, i / kSize + 1, i % kSize + 1)]);
+        const double got =
+            static_cast<double>(data.output.values[pixel(o, i / kSize + 1, i % kSize + 1)]);
         ASSERT_NEAR(got, want, 1e-4) << target.name << " channel " << o << " pixel " << i;
       }
     }
@@ -184,8 +201,8 @@ TEST(Convolution, DISABLED_ShareOfTheCeiling) {
     const Tile tile = tile_for(target);
     Data data = random_data();
     const CompiledProgram program(convolution(target), target);
-    const std::vector<const void*> buffers = {data.input.data(), data.weights.data(),
-                                              data.output.data()};
+    const std::vector<const void*> buffers = {data.input.values, data.weights.values,
+                                              data.output.values};
     double best = 1e9;
     double ceiling = 0;
     for (int round = 0; round < 10; ++round) {
