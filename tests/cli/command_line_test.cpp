@@ -108,6 +108,8 @@ TEST(CommandLine, CompileRunAndBench) {
                           "threads", "missed", "calls"}) {
     EXPECT_TRUE(times->contains(key)) << key;
   }
+  ASSERT_FALSE((*times)["calls"].empty());
+  EXPECT_TRUE((*times)["calls"][0].contains("share"));
   const ToolResult serve =
       folder.tool({"bench", "m.ingot", "--allow-unsigned", "--serve"}, "2\n1\n");
   EXPECT_EQ(serve.exit, 0) << serve.errors;

@@ -74,6 +74,21 @@ TEST_F(Signing, AnotherProductOrDeviceIsSix) {
   EXPECT_EQ(verify({"--pub", "a.pub", "--min-security-counter", "4"}), 6);
 }
 
+TEST_F(Signing, ADeviceWithoutTheFeaturesIsSix) {
+  ASSERT_EQ(
+      folder
+          .tool({"compile", "m.onnx", "-o", "m.ingot", "--sign", "a.key", "--target", "x86-64-v3"})
+          .exit,
+      0);
+  for (const auto& [target, expected] :
+       {std::pair("x86-64-v2", 6), {"x86-64-v4", 0}, {"aarch64", 6}}) {
+    folder.write(
+        "d.json",
+        std::string(R"({"format": "ingot-device/1", "name": "car", "target": ")") + target + "\"}");
+    EXPECT_EQ(verify({"--pub", "a.pub", "--device", "d.json"}), expected) << target;
+  }
+}
+
 TEST_F(Signing, PolicyFilesAreRead) {
   folder.write("bad.json", "{");
   EXPECT_EQ(folder.tool({"verify", "m.ingot", "--policy", "bad.json"}).exit, 3);
