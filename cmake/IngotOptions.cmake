@@ -13,7 +13,7 @@ if(INGOT_WERROR)
 endif()
 if(INGOT_SANITIZE)
   target_compile_options(ingot_options INTERFACE
-    -fsanitize=${INGOT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+    -fsanitize=${INGOT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(ingot_options INTERFACE -fsanitize=${INGOT_SANITIZE})
 endif()
 if(NOT CMAKE_BUILD_TYPE)
