@@ -179,6 +179,7 @@ class VariantBuilder {
     for (const ProgramBuffer& buffer : program_.buffers) add_buffer(buffer);
     INGOT_RETURN_IF_ERROR(add_programs());
     for (const ProgramCall& call : program_.calls) INGOT_RETURN_IF_ERROR(add_call(call));
+    write_empty_results();
     for (const ProgramTransform& transform : program_.transforms) add_transform(transform);
     return std::move(variant_);
   }
@@ -325,6 +326,28 @@ class VariantBuilder {
     std::uint64_t inner = 1;
     while (elements / inner >= INGOT_MAX_DIMENSION || elements % inner != 0) ++inner;
     return {static_cast<std::uint32_t>(elements / inner), static_cast<std::uint32_t>(inner)};
+  }
+
+  // No kernel computes a result of no elements, but an artifact writes each of its results: a fill
+  // of no bytes does.
+  void write_empty_results() {
+    for (std::uint32_t i = 0; i < program_.buffers.size(); ++i) {
+      const ProgramBuffer& buffer = program_.buffers[i];
+      const bool is_result =
+          buffer.kind == BufferKind::Output || buffer.kind == BufferKind::NextState;
+      const bool is_used = std::ranges::any_of(program_.calls, [&](const ProgramCall& call) {
+        return std::ranges::find(call.buffers, i) != call.buffers.end();
+      });
+      if (!is_result || is_used || buffer.size_bytes != 0) continue;
+      const auto index = static_cast<std::uint32_t>(variant_.calls.size());
+      artifact::Call fill;
+      fill.kind = INGOT_CALL_FILL;
+      fill.source = index;
+      fill.args = {bytes_of(i, INGOT_ACCESS_WRITE)};
+      variant_.calls.push_back(std::move(fill));
+      variant_.buffers[i].first_call = std::min(buffer.first_call, index);
+      variant_.buffers[i].last_call = std::max(buffer.last_call, index);
+    }
   }
 
   void add_transform(const ProgramTransform& transform) {

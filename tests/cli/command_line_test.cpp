@@ -167,6 +167,22 @@ TEST(CommandLine, SequencesCarryTheState) {
   EXPECT_EQ(npy_values(folder.read("out/0002/y.npy")), (std::vector<double>{3, 6, 9, 12}));
 }
 
+TEST(CommandLine, ResultsWithoutElements) {
+  const TemporaryFolder folder;
+  TinyModel model;
+  model.inputs = {{"x", {0, 3}}};
+  model.outputs = {{"y", {0, 3}}};
+  model.nodes = {{"Relu", {"x"}, {"y"}, "relu"}};
+  folder.write("m.onnx", serialize(model));
+  const ToolResult compiled = folder.tool({"compile", "m.onnx", "-o", "m.ingot", "--unsigned"});
+  ASSERT_EQ(compiled.exit, 0) << compiled.errors;
+  folder.write("x.npy", npy_text({0, 3}, {}));
+  const ToolResult ran = folder.tool(
+      {"run", "m.ingot", "--input", "x=x.npy", "--output-dir", "out", "--allow-unsigned"});
+  EXPECT_EQ(ran.exit, 0) << ran.errors;
+  EXPECT_EQ(folder.read("out/y.npy"), npy_text({0, 3}, {}));
+}
+
 TEST(CommandLine, EmitsCodeForPeople) {
   const TemporaryFolder folder;
   folder.write("m.onnx", relu_plus_model());
