@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <set>
@@ -13,6 +16,7 @@
 
 #include "artifact/decode.h"
 #include "artifact/encode.h"
+#include "artifact/format.h"
 #include "artifact/keys.h"
 #include "artifact/names.h"
 #include "artifact/policy.h"
@@ -82,6 +86,17 @@ Result<void> refuse_later_options(const CompileCommandOptions& options) {
   return {};
 }
 
+// Only artifacts are replaced: the output may have been mistaken for a key, a model or its weights.
+bool replaces_something_else(const std::string& output) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(output, error)) return false;
+  if (std::filesystem::file_size(output, error) == 0) return false;
+  std::ifstream file(output, std::ios::binary);
+  std::array<char, 8> magic{};
+  file.read(magic.data(), magic.size());
+  return !file || std::memcmp(magic.data(), INGOT_MAGIC, magic.size()) != 0;
+}
+
 Result<void> check_usage(const CompileCommandOptions& options) {
   if (options.sign.empty() && !options.unsigned_artifact) {
     return usage_error("compile needs --sign KEY or --unsigned",
@@ -96,9 +111,9 @@ Result<void> check_usage(const CompileCommandOptions& options) {
   if (options.emit.empty() != options.emit_folder.empty()) {
     return usage_error("--emit and --emit-dir belong together");
   }
-  std::error_code error;
-  if (std::filesystem::equivalent(options.source.source, options.output, error)) {
-    return usage_error("the output is the source");
+  if (replaces_something_else(options.output)) {
+    return usage_error(fmt::format("'{}' exists and is no artifact", options.output),
+                       "remove it or choose another name");
   }
   return {};
 }
@@ -420,6 +435,7 @@ void add_identity_options(CLI::App& command, CompileCommandOptions& options) {
       ->capture_default_str();
   command
       .add_option("--security-counter", options.security_counter, "Raised when a weakness is fixed")
+      ->check(check_counter)
       ->capture_default_str();
 }
 

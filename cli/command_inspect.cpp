@@ -39,7 +39,7 @@ Result<void> check_structure(const std::vector<std::byte>& bytes, const std::str
 }
 
 Result<std::string> inspect(const InspectOptions& options) {
-  INGOT_ASSIGN(const std::vector<std::byte> bytes, read_file(options.artifact));
+  INGOT_ASSIGN(const std::vector<std::byte> bytes, read_artifact_file(options.artifact));
   INGOT_RETURN_IF_ERROR(check_structure(bytes, options.artifact));
   INGOT_ASSIGN(const artifact::Decoded decoded, artifact::decode(bytes));
   if (options.id) return artifact::to_hex(decoded.id) + "\n";

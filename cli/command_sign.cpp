@@ -52,7 +52,7 @@ Result<ExitCode> run_sign(const SignCommandOptions& options, std::vector<Diagnos
   how.purpose = *purpose;
   INGOT_ASSIGN(how.signed_at, artifact::signed_at_from_environment());
   INGOT_ASSIGN(const artifact::PrivateKey key, artifact::read_private_key(options.key));
-  INGOT_ASSIGN(std::vector<std::byte> bytes, read_file(options.artifact));
+  INGOT_ASSIGN(std::vector<std::byte> bytes, read_artifact_file(options.artifact));
   INGOT_ASSIGN(const artifact::Digest id, intact_id(bytes));
   if (options.detached.empty()) {
     INGOT_ASSIGN(bytes, artifact::add_signature(std::move(bytes), key, how));

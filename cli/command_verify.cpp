@@ -175,7 +175,7 @@ Result<Verdicts> find_verdicts(const VerifyOptions& options) {
   if (!options.detached.empty()) {
     INGOT_ASSIGN(detached, read_file(options.detached));
   }
-  INGOT_ASSIGN(const std::vector<std::byte> bytes, read_file(options.artifact));
+  INGOT_ASSIGN(const std::vector<std::byte> bytes, read_artifact_file(options.artifact));
   LoaderPolicy loader_policy(policy);
   if (!options.detached.empty()) loader_policy.set_detached(detached);
 
@@ -279,8 +279,10 @@ void add_verify_command(CLI::App& app, Invocation& invocation) {
   command.add_option("--product", options->product, "Product that the artifact must be for");
   command.add_option("--device", options->device,
                      "Device description to judge compatibility for, instead of this machine");
-  command.add_option("--min-security-counter", options->min_security_counter,
-                     "Lowest acceptable security counter");
+  command
+      .add_option("--min-security-counter", options->min_security_counter,
+                  "Lowest acceptable security counter")
+      ->check(check_counter);
   command.add_flag("--self-test", options->self_test, "Run the reference vectors here");
   command.add_flag("--json", options->json, "Print the verdicts as JSON");
   set_action(command, invocation, options, run_verify);

@@ -90,7 +90,7 @@ std::string NameTable::original(std::string_view stored) const {
 Result<LoadedArtifact> LoadedArtifact::open(const std::string& path, const TrustOptions& trust,
                                             const std::string& camera) {
   INGOT_ASSIGN(const std::vector<artifact::PublicKey> keys, read_public_keys(trust.public_keys));
-  INGOT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
+  INGOT_ASSIGN(const std::vector<std::byte> bytes, read_artifact_file(path));
   LoaderPolicy policy(artifact::policy_of_keys(keys));
   policy.set_camera(camera.empty() ? std::string() : artifact::encode_name(camera));
   policy.get().allow_unsigned = trust.allow_unsigned ? 1 : 0;

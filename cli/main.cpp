@@ -13,6 +13,7 @@
 #include "cli/atomic_file.h"
 #include "cli/commands.h"
 #include "cli/diagnostics.h"
+#include "cli/options.h"
 #include "cli/version.h"
 
 namespace ingot::cli {
@@ -97,8 +98,26 @@ Result<ExitCode> run_guarded(const Invocation& invocation, std::vector<Diagnosti
   }
 }
 
+// A variable that was not set must not switch off the check it was meant for.
+Result<void> check_arguments(const std::vector<std::string>& arguments) {
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument.empty()) {
+      return usage_error(fmt::format("argument {} is empty (after '{}')", i, arguments[i - 1]));
+    }
+    if (argument.starts_with("--") && argument.ends_with('=')) {
+      return usage_error(fmt::format("{} has no value", argument));
+    }
+  }
+  return {};
+}
+
 ExitCode run_tool(int argc, char** argv) {
   const std::vector<std::string> arguments(argv, argv + argc);
+  if (const Result<void> usable = check_arguments(arguments); !usable) {
+    print_diagnostics(usable.error().diagnostics, false);
+    return usable.error().exit;
+  }
   CLI::App app("Compiles neural networks ahead of time into signed artifacts, and runs them.",
                "ingot");
   app.set_version_flag("--version", std::string("ingot ") + kVersion);

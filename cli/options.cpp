@@ -5,11 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <optional>
+
+#include "artifact/format.h"
 
 namespace ingot::cli {
 namespace {
@@ -26,14 +29,18 @@ std::unexpected<Failure> read_failure(const std::filesystem::path& path, int err
               path.string());
 }
 
-Result<std::vector<std::byte>> read_all(int fd, const std::filesystem::path& path) {
+// At most `most` bytes.
+Result<std::vector<std::byte>> read_all(int fd, const std::filesystem::path& path,
+                                        std::size_t most = SIZE_MAX) {
   struct stat status = {};
   if (fstat(fd, &status) != 0) return read_failure(path, errno);
   if (S_ISDIR(status.st_mode)) return read_failure(path, EISDIR);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size > 0 ? status.st_size : 0));
+  const auto size = static_cast<std::size_t>(status.st_size > 0 ? status.st_size : 0);
+  std::vector<std::byte> bytes(std::min(size, most));
   std::size_t filled = 0;
-  while (true) {
-    if (filled == bytes.size()) bytes.resize(bytes.size() + 4096);  // a pipe, or it has grown
+  while (filled < most) {
+    // A pipe, or it has grown.
+    if (filled == bytes.size()) bytes.resize(std::min(bytes.size() + 4096, most));
     const ssize_t got = read(fd, bytes.data() + filled, bytes.size() - filled);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return read_failure(path, errno);
@@ -97,6 +104,13 @@ Result<Shape> parse_shape(std::string_view text, std::string_view option) {
   }
 }
 
+std::string check_counter(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size()) return {};
+  return "expected a whole number from 0 to 18446744073709551615";
+}
+
 Result<ArtifactId> parse_artifact_id(std::string_view text, std::string_view option) {
   ArtifactId id{};
   bool valid = text.size() == 2 * id.size();
@@ -120,8 +134,31 @@ Result<std::vector<std::byte>> read_file(const std::filesystem::path& path) {
   return bytes;
 }
 
+Result<std::vector<std::byte>> read_artifact_file(const std::filesystem::path& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return read_failure(path, errno);
+  Result<std::vector<std::byte>> bytes = read_all(fd, path, sizeof(IngotHeader));
+  if (bytes && bytes->size() >= 8 && std::memcmp(bytes->data(), INGOT_MAGIC, 8) == 0) {
+    const bool again = lseek(fd, 0, SEEK_SET) == 0;
+    Result<std::vector<std::byte>> rest = read_all(fd, path);
+    if (rest && !again) rest->insert(rest->begin(), bytes->begin(), bytes->end());  // a pipe
+    bytes = std::move(rest);
+  }
+  close(fd);
+  return bytes;
+}
+
 Result<std::string> read_text_file(const std::filesystem::path& path) {
-  INGOT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
+  constexpr std::size_t kMost = std::size_t{16} << 20;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return read_failure(path, errno);
+  const Result<std::vector<std::byte>> read = read_all(fd, path, kMost + 1);
+  close(fd);
+  if (!read) return std::unexpected(read.error());
+  const std::vector<std::byte>& bytes = *read;
+  if (bytes.size() > kMost) {
+    return fail(ExitCode::Malformed, "too-large", "larger than 16 MiB", path.string());
+  }
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 

@@ -36,11 +36,17 @@ struct NameValue {
 [[nodiscard]] Result<Shape> parse_shape(std::string_view text, std::string_view option);
 [[nodiscard]] Result<std::int64_t> parse_integer(std::string_view text, std::string_view option);
 
+// For CLI11: why the text is no number from 0 to 2^64 - 1, or nothing.
+[[nodiscard]] std::string check_counter(const std::string& text);
+
 using ArtifactId = std::array<std::uint8_t, 32>;
 // 64 hexadecimal digits of either case.
 [[nodiscard]] Result<ArtifactId> parse_artifact_id(std::string_view text, std::string_view option);
 
 [[nodiscard]] Result<std::vector<std::byte>> read_file(const std::filesystem::path& path);
+// Only the first bytes of a file that does not begin as an artifact: enough to refuse it.
+[[nodiscard]] Result<std::vector<std::byte>> read_artifact_file(const std::filesystem::path& path);
+// At most 16 MiB.
 [[nodiscard]] Result<std::string> read_text_file(const std::filesystem::path& path);
 
 // Everything of a result at once, so that a closed pipe or a full disk is noticed.

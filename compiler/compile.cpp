@@ -127,6 +127,31 @@ Result<ReferenceSequence> make_reference(const Graph& graph, double share,
   return sequence;
 }
 
+// Values too large for any device are refused before memory is asked for them.
+constexpr std::int64_t kMostValueBytes = std::int64_t{4} << 30;
+
+Result<void> check_sizes(const Graph& graph) {
+  Failure failure;
+  failure.exit = ExitCode::Unsupported;
+  for (const Node& node : graph.nodes) {
+    std::int64_t bytes = size_bytes(node.dtype);
+    bool fits = true;
+    for (const std::int64_t extent : node.shape) {
+      fits = fits && !__builtin_mul_overflow(bytes, extent, &bytes) && bytes <= kMostValueBytes;
+    }
+    // Views of a small value cost nothing.
+    if (fits || std::holds_alternative<ViewOp>(node.op)) continue;
+    Diagnostic diagnostic;
+    diagnostic.code = "too-large";
+    diagnostic.node = node.source;
+    diagnostic.message =
+        fmt::format("a value of {} is larger than 4 GiB", to_text(node.dtype, node.shape));
+    failure.diagnostics.push_back(std::move(diagnostic));
+  }
+  if (failure.diagnostics.empty()) return {};
+  return std::unexpected(std::move(failure));
+}
+
 // --- one target
 
 Result<CompiledVariant> compile_variant(const std::string& camera, const Graph& graph,
@@ -170,6 +195,7 @@ Result<Compiled> compile(const CompileInput& input, const CompileOptions& option
                          CodeGenerator& generator, KernelRunner& runner) {
   Compiled compiled;
   for (const CompileInput::Variant& variant : input.variants) {
+    INGOT_RETURN_IF_ERROR(check_sizes(variant.graph));
     INGOT_RETURN_IF_ERROR(validate_graph(variant.graph));
     trace(options, "import", print_graph(variant.graph));
     progress(options, "fold constants");

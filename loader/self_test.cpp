@@ -80,7 +80,8 @@ bool Comparison::good(const uint8_t* f, const uint8_t* e, double error, double r
     case INGOT_COMPARE_ULP: return ulp <= ref.max_ulp;
     case INGOT_COMPARE_COSINE: return error <= static_cast<double>(ref.atol);
     default:
-      return error <= static_cast<double>(ref.atol) +
+      return error == 0 ||  // infinities agree too
+             error <= static_cast<double>(ref.atol) +
                           static_cast<double>(ref.rtol) * magnitude_of(reference);
   }
 }

@@ -9,8 +9,9 @@ double magnitude(double value) { return value < 0 ? -value : value; }
 
 double larger(double a, double b) { return a > b ? a : b; }
 
-constexpr double kMaxCoordinate = 4194304.0;               // 2^22
-constexpr double kMinRelative = 1.0 / 1099511627776.0;     // 2^-40
+constexpr double kMaxCoordinate = 4194304.0;                            // 2^22
+constexpr double kMinRelative = 1.0 / 1099511627776.0;                  // 2^-40
+constexpr double kMostSum = 170141183460469231731687303715884105728.0;  // 2^127, half of the range
 constexpr double kMinAbsolute = kMinRelative / 1048576.0;  // 2^-60: flushing changes nothing
 
 }  // namespace
@@ -27,6 +28,12 @@ ingot_status check_matrix(const uint8_t matrix[36], uint32_t width, uint32_t hei
   if (!any) return INGOT_E_TRANSFORM_NONE_YET;
   const double right = width - 1.0;
   const double bottom = height - 1.0;
+  // No sum or product of the warp may overflow binary32, in either plane.
+  for (int row = 0; row < 9; row += 3) {
+    const double most =
+        magnitude(m[row]) * right + magnitude(m[row + 1]) * bottom + magnitude(m[row + 2]);
+    if (!(most <= kMostSum)) return INGOT_E_TRANSFORM_OUT_OF_RANGE;
+  }
   const double scale =
       larger(larger(magnitude(m[6]) * right, magnitude(m[7]) * bottom), magnitude(m[8]));
   const double smallest = larger(kMinRelative * scale, kMinAbsolute);

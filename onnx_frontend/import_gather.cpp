@@ -59,8 +59,8 @@ Result<void> import_gather(NodeImport& node) {
   INGOT_RETURN_IF_ERROR(node.checked_shape(shape));
   const std::int64_t extent = from[at(axis)];
   if (extent == 0 && element_count(shape) != 0) return node.malformed("there is nothing to gather");
-  INGOT_ASSIGN(const bool in_range, proved(node, index, extent));
-  return node.set_output(node.builder.gather(data, index, axis, in_range));
+  INGOT_RETURN_IF_ERROR(proved(node, index, extent));
+  return node.set_output(node.builder.gather(data, index, axis));
 }
 
 namespace {

@@ -280,6 +280,10 @@ void PipelineTypes::type_stage(std::size_t index) {
 }
 
 StageFacts::Typing PipelineTypes::type_queue(std::size_t index, const QueueStage& queue) {
+  if (stage_of(queue.value) == index) {
+    problem(index, "queue", "cycle", fmt::format("the queue '{}' is its own source", queue.value));
+    return StageFacts::Typing::Failed;
+  }
   const std::size_t before = problems.failure.diagnostics.size();
   const std::optional<ValueType> entry = resolve(queue.value);
   if (!entry) {
