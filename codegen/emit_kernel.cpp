@@ -2,6 +2,7 @@
 #include "codegen/emit_kernel.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "codegen/kernel_emitter.h"
 
@@ -417,9 +418,9 @@ Emitted KernelEmitter::compute(ExprId id) {
 
 std::vector<LinearTerm> KernelEmitter::by_scope(const LinearIndex& form) const {
   std::vector<LinearTerm> terms = form.terms;
-  std::ranges::stable_sort(terms, {}, [this](const LinearTerm& term) {
+  std::ranges::sort(terms, {}, [this](const LinearTerm& term) {
     const Dependence& dependence = dependences_[term.atom.index];
-    return std::pair{scope_of(dependence), dependence.momentary};
+    return std::tuple{scope_of(dependence), dependence.momentary, term.atom};
   });
   return terms;
 }
