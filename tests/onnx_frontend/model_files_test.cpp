@@ -103,7 +103,8 @@ class ModelNumbers : public testing::TestWithParam<const char*> {};
 TEST_P(ModelNumbers, AreThoseOfTheReference) {
   INGOT_NEED_SHARED("models/cases.json");
   const std::string name = GetParam();
-  const std::set<std::string> quick = {"mnist", "wakeword_hello_deepa"};
+  const std::set<std::string> quick = {"mnist", "wakeword_hello_deepa", "silero_vad_ifless",
+                                       "silero_vad_v5"};
   if (!quick.contains(name) && !std::getenv("INGOT_SLOW_TESTS")) {
     GTEST_SKIP() << "slow in the interpreter: set INGOT_SLOW_TESTS";
   }
