@@ -1,14 +1,11 @@
 // A 3x3 convolution 64 -> 64 at 56x56, scheduled by hand the way the compiler does it: right
 // numbers, and accumulators that never leave their registers.
-#include <chrono>
-#include <cstdio>
 #include <memory>
 #include <random>
 #include <regex>
 #include <span>
 #include <sstream>
 
-#include "codegen/ceilings.h"
 #include "tests/codegen/program.h"
 
 namespace ingot {
@@ -192,33 +189,6 @@ int vector_stack_accesses(const std::string& text) {
 TEST(Convolution, AccumulatorsStayInRegisters) {
   for (const Target& target : known_targets()) {
     EXPECT_EQ(vector_stack_accesses(assembly(convolution(target), target)), 0) << target.name;
-  }
-}
-
-// Prints figures, in alternation with the ceiling; run it on a quiet machine.
-TEST(Convolution, DISABLED_ShareOfTheCeiling) {
-  for (const Target& target : runnable_targets()) {
-    const Tile tile = tile_for(target);
-    Data data = random_data();
-    const CompiledProgram program(convolution(target), target);
-    const std::vector<const void*> buffers = {data.input.values, data.weights.values,
-                                              data.output.values};
-    double best = 1e9;
-    double ceiling = 0;
-    for (int round = 0; round < 10; ++round) {
-      ceiling = std::max(ceiling, measure_fma_ceiling(target));
-      for (int run = 0; run < 5; ++run) {
-        const auto start = std::chrono::steady_clock::now();
-        program.run(buffers, 0, kSize);
-        const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-        best = std::min(best, time.count());
-      }
-    }
-    const std::int64_t columns = (kSize + tile.pixels - 1) / tile.pixels * tile.pixels;
-    const double operations =
-        2e-9 * static_cast<double>(kChannels * kChannels * 9 * kSize * columns);
-    std::printf("%s: %.3f ms, %.1f of %.1f GFLOP/s: %.0f %%\n", target.name.c_str(), 1e3 * best,
-                operations / best, ceiling, 100 * operations / best / ceiling);
   }
 }
 

@@ -35,9 +35,9 @@ int open_file_count() {
 }
 
 int temporary_file(const Bytes& content) {
-  char path[] = "/tmp/ingot-loader-test-XXXXXX";
-  const int fd = mkstemp(path);
-  unlink(path);
+  std::string path = testing::TempDir() + "ingot-loader-test-XXXXXX";
+  const int fd = mkstemp(path.data());
+  unlink(path.c_str());
   EXPECT_EQ(write(fd, content.data(), content.size()), static_cast<ssize_t>(content.size()));
   return fd;
 }
