@@ -93,6 +93,7 @@ void set_attributes(llvm::Module& module, const Target& target) {
   for (llvm::Function& function : module) {
     if (function.isDeclaration()) continue;
     function.addFnAttr("no-builtins");
+    function.addFnAttr(llvm::Attribute::NoRedZone);  // so that the frame is all the stack there is
     function.addFnAttr("target-features", joined(target.llvm_features));
     function.setUWTableKind(llvm::UWTableKind::None);
   }
@@ -188,6 +189,10 @@ Result<llvm::SmallVector<char, 0>> emit_code(Compilation& compilation, llvm::Cod
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
+  // The code generator itself knows no library function either.
+  llvm::TargetLibraryInfoImpl library(compilation.machine->getTargetTriple());
+  library.disableAllFunctions();
+  passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
   if (compilation.machine->addPassesToEmitFile(passes, stream, nullptr, type)) {
     return fail(ExitCode::Internal, "no-code-emission", "the target cannot emit this kind of file");
   }

@@ -76,6 +76,10 @@ void KernelEmitter::find_dependences() {
       own.variables |= other.variables;
       own.momentary |= other.momentary;
       own.anchored |= other.anchored;
+      own.is_long |= other.is_long;
+    }
+    if (expr.kind == ExprKind::Scalar && expr.op >= ScalarOp::Exp && expr.op <= ScalarOp::Erf) {
+      own.is_long = true;
     }
     switch (expr.kind) {
       case ExprKind::Variable: own.variables.set(expr.id); break;
@@ -168,14 +172,27 @@ void KernelEmitter::emit_statement(const Statement& statement) {
     emit_for(*loop);
   } else if (const auto* stored = std::get_if<StoreStatement>(&statement.node)) {
     store(*stored);
+    end_of_long_statement(stored->value);
   } else if (const auto* set = std::get_if<SetRegisterStatement>(&statement.node)) {
     set_register(*set);
+    end_of_long_statement(set->value);
   } else if (const auto* branch = std::get_if<IfStatement>(&statement.node)) {
     emit_if(*branch);
   } else if (const auto* hint = std::get_if<PrefetchStatement>(&statement.node)) {
     prefetch(*hint);
   }
   // A barrier orders the lanes of a work-group; on a processor one worker runs them in order.
+}
+
+// A label that nothing refers to, which the scheduler does not move instructions across. Without
+// it, the statements of an unrolled loop are interleaved for the sake of latency, which processors
+// hide themselves; with a mathematical function in each, dozens of vectors are live at once and
+// spilled.
+void KernelEmitter::end_of_long_statement(ExprId value) {
+  if (!dependences_[value.index].is_long) return;
+  auto* const note = llvm::MDNode::get(context_, {llvm::MDString::get(context_, "statement")});
+  builder_.CreateIntrinsic(llvm::Intrinsic::codeview_annotation, {},
+                           {llvm::MetadataAsValue::get(context_, note)});
 }
 
 void KernelEmitter::emit_for(const ForStatement& loop) {
@@ -352,7 +369,8 @@ Emitted KernelEmitter::evaluate(ExprId id) {
     const auto& values = scopes_[static_cast<std::size_t>(i)].values;
     if (const auto found = values.find(key); found != values.end()) return found->second;
   }
-  // Vectors are kept across an inner loop only while registers are left for them.
+  // Vectors are kept across an inner loop only while registers are left for them and for what the
+  // loop itself needs beside its accumulators.
   if (expr.kind == ExprKind::LoadFlat && depends_on_lane(id) && scope < place_) {
     const auto in_registers = [this](std::int64_t lanes, DType dtype) {
       const std::int64_t bits = lanes * 8 * size_bytes(dtype);
@@ -366,7 +384,7 @@ Emitted KernelEmitter::evaluate(ExprId id) {
     for (int i = 0; i <= place_; ++i) {
       taken += scopes_[static_cast<std::size_t>(i)].hoisted_registers;
     }
-    if (taken + 2 > target_.vector_registers) {
+    if (taken + 4 > target_.vector_registers) {
       scope = place_;
     } else {
       scopes_[static_cast<std::size_t>(scope)].hoisted_registers +=

@@ -41,6 +41,7 @@ class KernelEmitter {
   struct Dependence {
     VariableSet variables;
     bool momentary = false;  // reads a register or memory that this kernel writes
+    bool is_long = false;    // calls a mathematical function: dozens of instructions
     bool anchored = false;   // reads memory or reports a clamped index: not moved out of an if
   };
 
@@ -70,6 +71,7 @@ class KernelEmitter {
   void emit_expanded(const ForStatement& loop);
   void emit_vector(const ForStatement& loop);
   void emit_if(const IfStatement& statement);
+  void end_of_long_statement(ExprId value);
   [[nodiscard]] std::optional<std::int64_t> constant_of(ExprId id);
 
   // emit_kernel.cpp: expressions
