@@ -129,6 +129,17 @@ def main():
     polynomial("kTanhF64", tanh_p, lambda z: z, 0, mpf("0.625") ** 2, 11, 53,
                "(tanh(t)/t - 1) / z, z = t^2, up to 0.625")
 
+    # The published approximation of ONNX Runtime's MLAS (logistic function, 18 as its largest
+    # argument): which scores of a map tie, and so which peaks survive, depends on it.
+    published = "sigmoid(t) - 1/2 in z = t^2, from ONNX Runtime's MLAS: "
+    print_constants("kSigmoidTopF32", [rounded(c, 24) for c in (
+        "2.48287947061529e-01", "8.51377133304701e-03", "6.08574864600143e-05",
+        "1.15627324459942e-07", "4.37031012579801e-11")], published + "numerator over t")
+    print_constants("kSigmoidBottomF32", [rounded(c, 24) for c in (
+        "9.93151921023180e-01", "1.16817656904453e-01", "1.70198817374094e-03",
+        "6.29106785017040e-06", "5.76102136993427e-09", "6.10247389755681e-13")],
+        published + "denominator")
+
     sin_p = near_zero(lambda z: (m.sin(m.sqrt(z)) / m.sqrt(z) - 1) / z,
                       lambda z: -one / 6 + z / 120 - z ** 2 / 5040)
     cos_p = near_zero(lambda z: (m.cos(m.sqrt(z)) - 1 + z / 2) / z ** 2,

@@ -58,6 +58,7 @@ llvm::Value* emit_float_op(const Emission& emission, ScalarOp op, DType dtype, b
     case ScalarOp::Sin:
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
+    case ScalarOp::Sigmoid:
     case ScalarOp::Erf: return emit_math(emission, op, dtype, strict, x[0]);
     case ScalarOp::Add: return builder.CreateFAdd(x[0], x[1]);
     case ScalarOp::Sub: return builder.CreateFSub(x[0], x[1]);
@@ -230,6 +231,7 @@ llvm::Value* emit_integer_op(const Emission& emission, ScalarOp op, DType dtype,
     case ScalarOp::Sin:
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
+    case ScalarOp::Sigmoid:
     case ScalarOp::Erf:
     case ScalarOp::Fma: break;
   }

@@ -58,6 +58,8 @@ constexpr FloatFormat kDouble = {52,
 // Angles above need the long reduction.
 constexpr double kLargeSingleAngle = 0x1p21;
 constexpr double kLargeDoubleAngle = 0x1p11;
+// The range of kSigmoidTopF32.
+constexpr double kSigmoidHighF32 = 18;
 
 class MathEmitter {
  public:
@@ -73,6 +75,7 @@ class MathEmitter {
   Value* exp(Value* x);
   Value* log(Value* x);
   Value* tanh(Value* x);
+  Value* sigmoid(Value* x);
   Value* erf(Value* x);
   Value* sin_or_cos(Value* x, bool is_cos);
 
@@ -252,6 +255,22 @@ Value* MathEmitter::tanh(Value* x) {
   Value* const result =
       builder_.CreateSelect(builder_.CreateFCmpOLT(t, number(0.625)), small, large);
   return with_sign_of(result, x);
+}
+
+// Single: 1/2 + x p(x^2) / q(x^2), in steps of 2^-25 below 1/2. Double: from e^-|x|, which cannot
+// overflow.
+Value* MathEmitter::sigmoid(Value* x) {
+  if (!is_single()) {
+    Value* const e = exp(builder_.CreateFNeg(magnitude(x)));
+    Value* const above = builder_.CreateFDiv(number(1.0), builder_.CreateFAdd(e, number(1.0)));
+    Value* const below = builder_.CreateFMul(e, above);
+    return builder_.CreateSelect(builder_.CreateFCmpOLT(x, number(0.0)), below, above);
+  }
+  Value* const t = at_least(at_most(x, kSigmoidHighF32), -kSigmoidHighF32);
+  Value* const z = builder_.CreateFMul(t, t);
+  Value* const p = builder_.CreateFMul(t, polynomial(kSigmoidTopF32, z));
+  Value* const quotient = builder_.CreateFDiv(p, polynomial(kSigmoidBottomF32, z));
+  return at_most(at_least(builder_.CreateFAdd(quotient, number(0.5)), 0.0), 1.0);
 }
 
 // Near zero t + t p(t^2), elsewhere 1 - e^q(t), where q is the logarithm of erfc.
@@ -472,6 +491,7 @@ Value* emit_math(const Emission& emission, ScalarOp op, DType dtype, bool strict
     case ScalarOp::Sin: return math.sin_or_cos(value, false);
     case ScalarOp::Cos: return math.sin_or_cos(value, true);
     case ScalarOp::Tanh: return math.tanh(value);
+    case ScalarOp::Sigmoid: return math.sigmoid(value);
     case ScalarOp::Erf: return math.erf(value);
     default: break;
   }

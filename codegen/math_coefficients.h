@@ -46,6 +46,16 @@ inline constexpr double kTanhF64[] = {
     -0x1.226e32d42a670p-7,  0x1.d6d35aedd5d69p-9,  -0x1.7d9c3c1ef6b05p-10, 0x1.350bd39b37ef4p-11,
     -0x1.f11691e05e8b0p-13, 0x1.8026db735434cp-14, -0x1.faf27685c3749p-16, 0x1.965317ea3e3ccp-18,
 };
+// sigmoid(t) - 1/2 in z = t^2, from ONNX Runtime's MLAS: numerator over t
+inline constexpr double kSigmoidTopF32[] = {
+    0x1.fc7e640000000p-3,  0x1.16fab00000000p-7,  0x1.fe82760000000p-15,
+    0x1.f09d960000000p-24, 0x1.806aa20000000p-35,
+};
+// sigmoid(t) - 1/2 in z = t^2, from ONNX Runtime's MLAS: denominator
+inline constexpr double kSigmoidBottomF32[] = {
+    0x1.fc7e680000000p-1,  0x1.de7c300000000p-4,  0x1.be2a7e0000000p-10,
+    0x1.a62fba0000000p-18, 0x1.8be4f60000000p-28, 0x1.5789ea0000000p-41,
+};
 // (sin(t)/t - 1) / z, z = t^2, up to pi/4; error below 2^-32.3
 inline constexpr double kSinF32[] = {
     -0x1.5555560000000p-3,

@@ -80,7 +80,7 @@ class GraphBuilder {
   ValueId gather(ValueId data, ValueId index, int axis, bool in_range = false);
 
   // --- compositions
-  ValueId sigmoid(ValueId x);
+  ValueId sigmoid(ValueId x) { return map(ScalarOp::Sigmoid, x); }
   ValueId softmax(ValueId x, int axis);
 
   // --- declarations

@@ -257,11 +257,6 @@ ValueId GraphBuilder::gather(ValueId data, ValueId index, int axis, bool in_rang
 
 // --- compositions
 
-ValueId GraphBuilder::sigmoid(ValueId x) {
-  const ValueId one = like(x, 1);
-  return div(one, add(one, map(ScalarOp::Exp, map(ScalarOp::Neg, x))));
-}
-
 ValueId GraphBuilder::softmax(ValueId x, int axis) {
   const ValueId highest = reduce(ReduceOp::Max, x, {axis}, true);
   const ValueId powers = map(ScalarOp::Exp, sub(x, highest));

@@ -211,6 +211,7 @@ std::optional<IndexRange> range_of_scalar(const ExprPool& pool, const Expr& expr
     case ScalarOp::Sin:
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
+    case ScalarOp::Sigmoid:
     case ScalarOp::Erf:
     case ScalarOp::Fma: return std::nullopt;
   }
@@ -553,6 +554,7 @@ ExprId IndexSimplifier::simplify_bool(ExprId id, const Expr& expr) {
     case ScalarOp::Sin:
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
+    case ScalarOp::Sigmoid:
     case ScalarOp::Erf:
     case ScalarOp::Add:
     case ScalarOp::Sub:
@@ -818,6 +820,7 @@ IndexSimplifier::Linear IndexSimplifier::linear_of_scalar(ExprId id, const Expr&
     case ScalarOp::Sin:
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
+    case ScalarOp::Sigmoid:
     case ScalarOp::Erf:
     case ScalarOp::Fma: return unchanged();
   }

@@ -69,6 +69,7 @@ std::optional<Scalar> evaluate_integer(ScalarOp op, std::span<const Scalar> oper
     case ScalarOp::Sin:
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
+    case ScalarOp::Sigmoid:
     case ScalarOp::Erf:
     case ScalarOp::Fma:
     case ScalarOp::Select: return std::nullopt;
@@ -113,6 +114,7 @@ std::optional<Scalar> evaluate_float(ScalarOp op, std::span<const Scalar> operan
     case ScalarOp::Sin:
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
+    case ScalarOp::Sigmoid:
     case ScalarOp::Erf:
     case ScalarOp::FloorDiv:
     case ScalarOp::FloorMod:

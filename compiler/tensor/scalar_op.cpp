@@ -56,6 +56,7 @@ bool gives_bool(ScalarOp op) {
     case ScalarOp::Sin:
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
+    case ScalarOp::Sigmoid:
     case ScalarOp::Erf:
     case ScalarOp::Add:
     case ScalarOp::Sub:
@@ -93,6 +94,7 @@ bool accepts(ScalarOp op, DType dtype) {
     case ScalarOp::Sin:
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
+    case ScalarOp::Sigmoid:
     case ScalarOp::Erf:
     case ScalarOp::Fma: return is_float(dtype);
     case ScalarOp::FloorDiv:

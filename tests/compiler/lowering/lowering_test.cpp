@@ -10,7 +10,7 @@
 #include "compiler/graph/builder.h"
 #include "compiler/interpreter_runner.h"
 #include "compiler/passes/fold_constants.h"
-#include "compiler/passes/to_double.h"
+#include "compiler/passes/widen_floats.h"
 #include "compiler/plan/plan.h"
 #include "compiler/program/build_program.h"
 #include "compiler/program/run_program.h"
@@ -342,6 +342,31 @@ TEST(Lowering, ToDoubleKeepsMeaningAndStrictNodes) {
   const Graph wide = to_double(b.take());
   check(wide);
   EXPECT_EQ(wide[wide.outputs[0].value].dtype, DType::F32);
+}
+
+TEST(Lowering, HalvesAreStorageOnly) {
+  GraphBuilder b("halves");
+  const ValueId x = b.input("x", DType::F16, {1, 16, 4, 4});
+  const ValueId w = b.cast(weights(b, "w", {16, 16, 1, 1}), DType::F16);
+  b.output("y", relu(b, b.convolution(x, w, conv(1, 0, 1))));
+  InterpreterRunner runner;
+  const auto folded = fold_constants(b.take(), runner);
+  ASSERT_TRUE(folded);
+  const Graph wide = widen_halves(*folded);
+  check(wide);
+  EXPECT_EQ(wide[wide.outputs[0].value].dtype, DType::F16);
+  for (const Node& node : wide.nodes) {
+    // Weights keep their two bytes: the contraction itself converts them.
+    if (std::holds_alternative<ConstantOp>(node.op) && element_count(node.shape) > 1) {
+      EXPECT_EQ(node.dtype, DType::F16);
+    }
+    if (std::holds_alternative<ContractOp>(node.op)) {
+      EXPECT_EQ(node.dtype, DType::F32);
+      EXPECT_TRUE(std::ranges::all_of(
+          node.inputs, [&](ValueId input) { return wide[input].dtype == DType::F16; }));
+    }
+    if (std::holds_alternative<MapOp>(node.op)) EXPECT_EQ(node.dtype, DType::F32);
+  }
 }
 
 TEST(Lowering, ConstantsAreFolded) {

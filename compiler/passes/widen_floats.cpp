@@ -1,4 +1,4 @@
-#include "compiler/passes/to_double.h"
+#include "compiler/passes/widen_floats.h"
 
 #include "compiler/graph/builder.h"
 
@@ -7,7 +7,10 @@ namespace {
 
 class Widening {
  public:
-  explicit Widening(const Graph& graph) : graph_(graph), builder_(graph.name) {
+  // The type of values of `dtype` that are not strict.
+  using Rule = DType (*)(DType dtype);
+
+  Widening(const Graph& graph, Rule rule) : graph_(graph), rule_(rule), builder_(graph.name) {
     value_.reserve(graph.nodes.size());
   }
 
@@ -31,14 +34,12 @@ class Widening {
   // The new value of an old one, in the given type.
   ValueId as(ValueId old, DType dtype) { return builder_.cast(value_[old.index], dtype); }
 
-  DType wide(const Node& node) const {
-    return is_float(node.dtype) && !node.strict ? DType::F64 : node.dtype;
-  }
+  DType wide(const Node& node) const { return node.strict ? node.dtype : rule_(node.dtype); }
 
   // Type of the node's operand `old`: operands of one type stay of one type.
   DType operand_type(const Node& node, ValueId old) const {
     const DType dtype = graph_[old].dtype;
-    return is_float(dtype) && !node.strict ? DType::F64 : dtype;
+    return node.strict ? dtype : rule_(dtype);
   }
 
   std::vector<ValueId> operands(const Node& node) {
@@ -75,8 +76,11 @@ class Widening {
   ValueId widen(const ReduceNodeOp& op, const Node& node) {
     return builder_.reduce(op.op, operands(node)[0], op.axes, false);
   }
+  // A contraction converts its factors itself, so that weights are packed in their own type.
   ValueId widen(const ContractOp& op, const Node& node) {
-    return builder_.contract(wide(node), operands(node), op);
+    std::vector<ValueId> factors;
+    for (ValueId input : node.inputs) factors.push_back(value_[input.index]);
+    return builder_.contract(wide(node), factors, op);
   }
   ValueId widen(const GatherOp& op, const Node& node) {
     return builder_.gather(value_[node.inputs[0].index], value_[node.inputs[1].index], op.axis,
@@ -84,12 +88,23 @@ class Widening {
   }
 
   const Graph& graph_;
+  Rule rule_;
   GraphBuilder builder_;
   std::vector<ValueId> value_;
 };
 
 }  // namespace
 
-Graph to_double(const Graph& graph) { return Widening(graph).run(); }
+Graph to_double(const Graph& graph) {
+  return Widening(graph, [](DType dtype) { return is_float(dtype) ? DType::F64 : dtype; }).run();
+}
+
+Graph widen_halves(const Graph& graph) {
+  return Widening(graph,
+                  [](DType dtype) {
+                    return dtype == DType::F16 || dtype == DType::BF16 ? DType::F32 : dtype;
+                  })
+      .run();
+}
 
 }  // namespace ingot
