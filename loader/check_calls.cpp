@@ -1,4 +1,4 @@
-// Steps 23 and 24: programs and their parameters, the call list with its arguments, transforms.
+// Steps 23 and 24: programs and their parameters, the call list with its arguments.
 //
 // After these checks every address that the replay will compute lies inside a buffer that the call
 // may touch, with the size and access that the code was compiled for.
@@ -401,95 +401,13 @@ ingot_status CallWalk::run() {
 
 #undef FIELD
 
-// ---- step 24: TRANSFORMS ------------------------------------------------------------------------
-
-#define FIELD(name) INGOT_FIELD(IngotTransformRecord, name)
-
-ingot_status check_fill_fields(const Tables& tables, const IngotTransformRecord& t,
-                               const Place& place) {
-  const auto bad = [&](uint32_t field, uint64_t found, uint64_t allowed) {
-    return place.fail(INGOT_E_TRANSFORM, field, found, allowed);
-  };
-  if (t.fill_buffer >= tables.buffers.count) {
-    return bad(FIELD(fill_buffer), t.fill_buffer, tables.buffers.count);
-  }
-  const IngotBufferRecord b = tables.buffers[t.fill_buffer];
-  const bool result = b.kind == INGOT_BUFFER_SCRATCH || b.kind == INGOT_BUFFER_OUTPUT ||
-                      b.kind == INGOT_BUFFER_NEXT_STATE;
-  if (!result || b.memory != INGOT_PLACE_HOST) return bad(FIELD(fill_buffer), b.kind, 0);
-  if (t.first_call > t.last_call || t.last_call >= tables.calls.count) {
-    return bad(FIELD(last_call), t.last_call, tables.calls.count);
-  }
-  // Ranges of calls are equal or do not meet.
-  for (uint32_t k = 0; k < place.record; ++k) {
-    const IngotTransformRecord other = tables.transforms[k];
-    if (other.policy != INGOT_TRANSFORM_FILL) continue;
-    const bool equal = other.first_call == t.first_call && other.last_call == t.last_call;
-    if (!equal && other.first_call <= t.last_call && t.first_call <= other.last_call) {
-      return bad(FIELD(first_call), t.first_call, other.first_call);
-    }
-  }
-  // The bytes are written in place of the last skipped call, so the buffer must be alive there.
-  if (t.last_call < b.first_call || t.last_call > b.last_call) {
-    return bad(FIELD(last_call), t.last_call, b.last_call);
-  }
-  const uint64_t luma = uint64_t{t.width} * t.height;
-  const uint64_t nbytes = t.kind == INGOT_TRANSFORM_ROAD ? luma + luma / 2 : luma;
-  if (!inside(t.fill_offset, nbytes, b.nbytes))
-    return bad(FIELD(fill_offset), t.fill_offset, b.nbytes);
-  if (t.kind == INGOT_TRANSFORM_CABIN && t.fill_chroma != 0) {
-    return bad(FIELD(fill_chroma), t.fill_chroma, 0);
-  }
-  return kOk;
-}
-
-ingot_status check_transform(const Tables& tables, const IngotTransformRecord& t,
-                             const Place& place) {
-  const auto bad = [&](uint32_t field, uint64_t found, uint64_t allowed) {
-    return place.fail(INGOT_E_TRANSFORM, field, found, allowed);
-  };
-  if (!all_zero(t.reserved, sizeof t.reserved)) return bad(FIELD(reserved), 0, 0);
-  if (t.io >= tables.io.count) return bad(FIELD(io), t.io, tables.io.count);
-  const IngotIoRecord io = tables.io[t.io];
-  const bool good_type = io.dtype == INGOT_DTYPE_F32 || io.dtype == INGOT_DTYPE_U8;
-  if (io.direction != INGOT_DIRECTION_INPUT || !good_type || io.nbytes != io.logical_nbytes) {
-    return bad(FIELD(io), io.dtype, INGOT_DTYPE_F32);
-  }
-  if (t.camera != kNone && t.camera >= tables.cameras.count) {
-    return bad(FIELD(camera), t.camera, tables.cameras.count);
-  }
-  if (t.matrix_offset % 4 != 0 ||
-      !inside(t.matrix_offset, INGOT_TRANSFORM_MATRIX_BYTES, io.nbytes)) {
-    return bad(FIELD(matrix_offset), t.matrix_offset, io.nbytes);
-  }
-  const bool road = t.kind == INGOT_TRANSFORM_ROAD;
-  if (!road && t.kind != INGOT_TRANSFORM_CABIN) return bad(FIELD(kind), t.kind, 2);
-  if (t.width < 1 || t.width > INGOT_MAX_TRANSFORM_EXTENT || (road && t.width % 2 != 0)) {
-    return bad(FIELD(width), t.width, INGOT_MAX_TRANSFORM_EXTENT);
-  }
-  if (t.height < 1 || t.height > INGOT_MAX_TRANSFORM_EXTENT || (road && t.height % 4 != 0)) {
-    return bad(FIELD(height), t.height, INGOT_MAX_TRANSFORM_EXTENT);
-  }
-  if (t.policy == INGOT_TRANSFORM_FILL) return check_fill_fields(tables, t, place);
-  if (t.policy != INGOT_TRANSFORM_REFUSE) return bad(FIELD(policy), t.policy, INGOT_TRANSFORM_FILL);
-  const bool nothing = t.fill_buffer == kNone && t.fill_offset == 0 && t.fill_luma == 0 &&
-                       t.fill_chroma == 0 && t.first_call == kNone && t.last_call == kNone;
-  return nothing ? kOk : bad(FIELD(fill_buffer), t.fill_buffer, kNone);
-}
-
-#undef FIELD
-
 }  // namespace
 
 ingot_status check_call_tables(const ingot_artifact& artifact, const Tables& tables, Place place) {
   INGOT_RETURN_IF(check_programs(artifact, tables, place));
   INGOT_RETURN_IF(CallWalk(tables, place).run());
   place.step = 24;
-  place.section = tables.transforms.section;
-  for (place.record = 0; place.record < tables.transforms.count; ++place.record) {
-    INGOT_RETURN_IF(check_transform(tables, tables.transforms[place.record], place));
-  }
-  return kOk;
+  return check_transforms(tables, place);
 }
 
 }  // namespace ingot::loader

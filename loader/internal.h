@@ -184,6 +184,7 @@ ingot_status check_interface_tables(const ingot_artifact& artifact, const Tables
                                     Place place);
 ingot_status check_memory_tables(const ingot_artifact& artifact, const Tables& tables, Place place);
 ingot_status check_call_tables(const ingot_artifact& artifact, const Tables& tables, Place place);
+ingot_status check_transforms(const Tables& tables, Place place);
 ingot_status check_references(const ingot_artifact& artifact, const Tables& tables, Place place);
 ingot_status check_interface_digest(const ingot_artifact& artifact, const Tables& tables,
                                     Place place);
