@@ -22,7 +22,7 @@ ingot_status check_fill_fields(const Tables& tables, const IngotTransformRecord&
   if (t.fill_buffer >= tables.buffers.count) {
     return bad(FIELD(fill_buffer), t.fill_buffer, tables.buffers.count);
   }
-  const IngotBufferRecord b = tables.buffers[t.fill_buffer];
+  const IngotBufferRecord& b = tables.buffers[t.fill_buffer];
   const bool result = b.kind == INGOT_BUFFER_SCRATCH || b.kind == INGOT_BUFFER_OUTPUT ||
                       b.kind == INGOT_BUFFER_NEXT_STATE;
   if (!result || b.memory != INGOT_PLACE_HOST) return bad(FIELD(fill_buffer), b.kind, 0);
@@ -31,7 +31,7 @@ ingot_status check_fill_fields(const Tables& tables, const IngotTransformRecord&
   }
   // Ranges of calls are equal or do not meet.
   for (uint32_t k = 0; k < place.record; ++k) {
-    const IngotTransformRecord other = tables.transforms[k];
+    const IngotTransformRecord& other = tables.transforms[k];
     if (other.policy != INGOT_TRANSFORM_FILL) continue;
     const bool equal = other.first_call == t.first_call && other.last_call == t.last_call;
     if (!equal && other.first_call <= t.last_call && t.first_call <= other.last_call) {
@@ -51,14 +51,22 @@ ingot_status check_fill_fields(const Tables& tables, const IngotTransformRecord&
   return kOk;
 }
 
+constexpr FieldRule kRules[] = {
+    INGOT_ZERO(IngotTransformRecord, reserved),
+    INGOT_RANGE(IngotTransformRecord, kind, INGOT_TRANSFORM_ROAD, INGOT_TRANSFORM_CABIN),
+    INGOT_RANGE(IngotTransformRecord, policy, INGOT_TRANSFORM_REFUSE, INGOT_TRANSFORM_FILL),
+    INGOT_RANGE(IngotTransformRecord, width, 1, INGOT_MAX_TRANSFORM_EXTENT),
+    INGOT_RANGE(IngotTransformRecord, height, 1, INGOT_MAX_TRANSFORM_EXTENT),
+};
+
 ingot_status check_transform(const Tables& tables, const IngotTransformRecord& t,
                              const Place& place) {
   const auto bad = [&](uint32_t field, uint64_t found, uint64_t allowed) {
     return place.fail(INGOT_E_TRANSFORM, field, found, allowed);
   };
-  if (!all_zero(t.reserved, sizeof t.reserved)) return bad(FIELD(reserved), 0, 0);
+  INGOT_RETURN_IF(check_fields(&t, kRules, INGOT_E_TRANSFORM, place));
   if (t.io >= tables.io.count) return bad(FIELD(io), t.io, tables.io.count);
-  const IngotIoRecord io = tables.io[t.io];
+  const IngotIoRecord& io = tables.io[t.io];
   const bool good_type = io.dtype == INGOT_DTYPE_F32 || io.dtype == INGOT_DTYPE_U8;
   if (io.direction != INGOT_DIRECTION_INPUT || !good_type || io.nbytes != io.logical_nbytes) {
     return bad(FIELD(io), io.dtype, INGOT_DTYPE_F32);
@@ -71,15 +79,9 @@ ingot_status check_transform(const Tables& tables, const IngotTransformRecord& t
     return bad(FIELD(matrix_offset), t.matrix_offset, io.nbytes);
   }
   const bool road = t.kind == INGOT_TRANSFORM_ROAD;
-  if (!road && t.kind != INGOT_TRANSFORM_CABIN) return bad(FIELD(kind), t.kind, 2);
-  if (t.width < 1 || t.width > INGOT_MAX_TRANSFORM_EXTENT || (road && t.width % 2 != 0)) {
-    return bad(FIELD(width), t.width, INGOT_MAX_TRANSFORM_EXTENT);
-  }
-  if (t.height < 1 || t.height > INGOT_MAX_TRANSFORM_EXTENT || (road && t.height % 4 != 0)) {
-    return bad(FIELD(height), t.height, INGOT_MAX_TRANSFORM_EXTENT);
-  }
+  if (road && t.width % 2 != 0) return bad(FIELD(width), t.width, 2);
+  if (road && t.height % 4 != 0) return bad(FIELD(height), t.height, 4);
   if (t.policy == INGOT_TRANSFORM_FILL) return check_fill_fields(tables, t, place);
-  if (t.policy != INGOT_TRANSFORM_REFUSE) return bad(FIELD(policy), t.policy, INGOT_TRANSFORM_FILL);
   const bool nothing = t.fill_buffer == kNone && t.fill_offset == 0 && t.fill_luma == 0 &&
                        t.fill_chroma == 0 && t.first_call == kNone && t.last_call == kNone;
   return nothing ? kOk : bad(FIELD(fill_buffer), t.fill_buffer, kNone);
@@ -90,7 +92,7 @@ bool is_filled(const Tables& tables, const IngotTransformRecord& t, const IngotV
   uint64_t at = view.offset;
   const uint64_t end = view.offset + view.nbytes;
   for (uint32_t k = 0; k < tables.transforms.count && at < end; ++k) {
-    const IngotTransformRecord other = tables.transforms[k];
+    const IngotTransformRecord& other = tables.transforms[k];
     const bool same = other.policy == INGOT_TRANSFORM_FILL && other.first_call == t.first_call &&
                       other.fill_buffer == view.buffer;
     const uint64_t fill_end = other.fill_offset + fill_nbytes(other);
@@ -103,15 +105,15 @@ bool is_filled(const Tables& tables, const IngotTransformRecord& t, const IngotV
 // scratch that only skipped calls see.
 ingot_status check_skipped_call(const Tables& tables, const IngotTransformRecord& t, uint32_t index,
                                 const Place& place) {
-  const IngotCallRecord call = tables.calls[index];
+  const IngotCallRecord& call = tables.calls[index];
   if (call.queue != INGOT_QUEUE_HOST || call.kind == INGOT_CALL_BARRIER) {
     return place.fail(INGOT_E_TRANSFORM, FIELD(first_call), index, t.last_call);
   }
   for (uint32_t i = 0; i < call.arg_count; ++i) {
-    const IngotArgRecord arg = tables.args[call.arg_first + i];
+    const IngotArgRecord& arg = tables.args[call.arg_first + i];
     if (arg.kind != INGOT_ARG_VIEW || (arg.access & INGOT_ACCESS_WRITE) == 0) continue;
-    const IngotViewRecord view = tables.views[arg.view];
-    const IngotBufferRecord b = tables.buffers[view.buffer];
+    const IngotViewRecord& view = tables.views[arg.view];
+    const IngotBufferRecord& b = tables.buffers[view.buffer];
     const bool hidden = b.kind == INGOT_BUFFER_SCRATCH && b.first_call >= t.first_call &&
                         b.last_call <= t.last_call;
     if (!hidden && !is_filled(tables, t, view)) {
@@ -126,7 +128,7 @@ ingot_status check_skipped_calls(const Tables& tables, const IngotTransformRecor
   if (t.policy != INGOT_TRANSFORM_FILL) return kOk;
   // Records of equal ranges share their fills: the first of them speaks for all.
   for (uint32_t k = 0; k < place.record; ++k) {
-    const IngotTransformRecord other = tables.transforms[k];
+    const IngotTransformRecord& other = tables.transforms[k];
     if (other.policy == INGOT_TRANSFORM_FILL && other.first_call == t.first_call) return kOk;
   }
   for (uint32_t c = t.first_call; c <= t.last_call; ++c) {

@@ -63,7 +63,7 @@ bool FrameRun::everything_bound() {
 
 void FrameRun::poison() {
   for (uint32_t i = 0; i < tables_.arenas.count; ++i) {
-    const IngotArenaRecord arena = tables_.arenas[i];
+    const IngotArenaRecord& arena = tables_.arenas[i];
     if (arena.role == INGOT_ARENA_FRAME) {
       std::memset(instance_.arena_start[i], 0xFF, static_cast<size_t>(arena.nbytes));
     }
@@ -84,7 +84,7 @@ void FrameRun::copy_inputs() {
 // Reads the matrices where the calls will read them.
 bool FrameRun::check_transforms() {
   for (uint32_t i = 0; i < tables_.transforms.count; ++i) {
-    const IngotTransformRecord t = tables_.transforms[i];
+    const IngotTransformRecord& t = tables_.transforms[i];
     const uint8_t* slot = instance_.buffer_address[instance_.slots[t.io].buffer];
     const ingot_status status = check_matrix(slot + t.matrix_offset, t.width, t.height);
     if (status == kOk) continue;
@@ -92,7 +92,7 @@ bool FrameRun::check_transforms() {
     if (filled_ == 0) reject(status, t.io);  // the number stays with the frame
     // Warps that share calls are replaced together.
     for (uint32_t k = 0; k < tables_.transforms.count; ++k) {
-      const IngotTransformRecord other = tables_.transforms[k];
+      const IngotTransformRecord& other = tables_.transforms[k];
       if (other.policy != INGOT_TRANSFORM_FILL || other.first_call != t.first_call) continue;
       filled_ |= uint64_t{1} << k;
     }
@@ -156,7 +156,7 @@ bool FrameRun::skip_call(uint32_t index) {
   bool skipped = false;
   for (uint32_t i = 0; i < tables_.transforms.count; ++i) {
     if ((filled_ >> i & 1) == 0) continue;
-    const IngotTransformRecord t = tables_.transforms[i];
+    const IngotTransformRecord& t = tables_.transforms[i];
     if (index < t.first_call || index > t.last_call) continue;
     skipped = true;
     if (index == t.last_call) fill(t);
@@ -269,7 +269,7 @@ void FrameRun::run() {
   bool good = check_transforms();
   if (good) {
     note_frames();
-    write_fp_control(tables_.record.fp_control);
+    write_fp_control(tables_.record->fp_control);
     good = make_calls();
   }
   write_fp_control(host_control);
