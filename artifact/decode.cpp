@@ -218,38 +218,26 @@ Result<void> check_digests(Bytes file, const IngotHeader& header) {
   return {};
 }
 
-// Where a known section may stand and what its records are.
-enum class Place { Common, Either, Variant, Any };
+// A row of INGOT_SECTION_LIST.
 struct SectionRule {
   std::uint32_t type;
-  Place place;
-  bool several;  // index tells them apart
+  IngotSectionPlace place;
+  IngotSectionPresence presence;
+  bool several;
   std::uint32_t entry_size;
-  std::uint64_t limit;  // entries, or bytes where entry_size is 0
+  std::uint32_t limit;
 };
 
 constexpr SectionRule kRules[] = {
-    {INGOT_SECTION_STRINGS, Place::Common, false, 0, INGOT_MAX_STRINGS},
-    {INGOT_SECTION_MODEL, Place::Common, false, sizeof(IngotModelRecord), UINT64_MAX},
-    {INGOT_SECTION_IO, Place::Either, false, sizeof(IngotIoRecord), INGOT_MAX_IO},
-    {INGOT_SECTION_SLICES, Place::Either, false, sizeof(IngotSliceRecord), INGOT_MAX_SLICES},
-    {INGOT_SECTION_CAMERA, Place::Either, false, sizeof(IngotCameraRecord), INGOT_MAX_CAMERAS},
-    {INGOT_SECTION_VARIANTS, Place::Common, false, sizeof(IngotVariantRecord), UINT64_MAX},
-    {INGOT_SECTION_REFS, Place::Either, false, sizeof(IngotRefRecord), INGOT_MAX_REFS},
-    {INGOT_SECTION_REFDATA, Place::Either, false, 0, UINT64_MAX},
-    {INGOT_SECTION_ARENAS, Place::Variant, false, sizeof(IngotArenaRecord), INGOT_MAX_ARENAS},
-    {INGOT_SECTION_BUFFERS, Place::Variant, false, sizeof(IngotBufferRecord), INGOT_MAX_BUFFERS},
-    {INGOT_SECTION_VIEWS, Place::Variant, false, sizeof(IngotViewRecord), INGOT_MAX_VIEWS},
-    {INGOT_SECTION_PARAMS, Place::Variant, false, sizeof(IngotParamRecord), INGOT_MAX_PARAMS},
-    {INGOT_SECTION_ARGS, Place::Variant, false, sizeof(IngotArgRecord), INGOT_MAX_ARGS},
-    {INGOT_SECTION_PROGRAMS, Place::Variant, false, sizeof(IngotProgramRecord), INGOT_MAX_PROGRAMS},
-    {INGOT_SECTION_CALLS, Place::Variant, false, sizeof(IngotCallRecord), INGOT_MAX_CALLS},
-    {INGOT_SECTION_CODE, Place::Variant, true, 0, UINT64_MAX},
-    {INGOT_SECTION_DEVCODE, Place::Any, true, 0, UINT64_MAX},
-    {INGOT_SECTION_DATA, Place::Any, true, 0, UINT64_MAX},
-    {INGOT_SECTION_TRANSFORMS, Place::Variant, false, sizeof(IngotTransformRecord),
-     INGOT_MAX_TRANSFORMS},
-    {INGOT_SECTION_MANIFEST, Place::Common, false, 0, UINT64_MAX},
+#define INGOT_ROW(name, place, presence, several, entry_size, limit) \
+  {INGOT_SECTION_##name,                                             \
+   INGOT_PLACED_##place,                                             \
+   INGOT_PRESENCE_##presence,                                        \
+   several,                                                          \
+   entry_size,                                                       \
+   limit},
+    INGOT_SECTION_LIST(INGOT_ROW)
+#undef INGOT_ROW
 };
 
 const SectionRule* find_rule(std::uint32_t type) {
@@ -291,11 +279,8 @@ Result<void> check_section(const IngotSectionEntry& entry, std::size_t row,
   }
   const bool common = entry.variant == INGOT_VARIANT_COMMON;
   if (!common && entry.variant >= header.variant_count) return bad_entry("variant");
-  if (rule == nullptr) {  // ignorable; one that we know has index 0
-    return entry.type <= INGOT_SECTION_DEBUG && entry.index != 0 ? bad_entry("index")
-                                                                 : Result<void>();
-  }
-  if ((rule->place == Place::Common && !common) || (rule->place == Place::Variant && common)) {
+  if (rule == nullptr) return {};
+  if (common ? rule->place == INGOT_PLACED_EACH_VARIANT : rule->place == INGOT_PLACED_COMMON) {
     return bad_entry("variant");
   }
   if (!rule->several && entry.index != 0) return bad_entry("index");
@@ -333,7 +318,7 @@ Result<std::vector<IngotSectionEntry>> read_sections(Bytes file, const IngotHead
     return count;
   };
   for (const SectionRule& rule : kRules) {
-    if (rule.place == Place::Either && exists(rule.type, INGOT_VARIANT_COMMON) &&
+    if (rule.place == INGOT_PLACED_EITHER && exists(rule.type, INGOT_VARIANT_COMMON) &&
         variants_with(rule.type) != 0) {
       return fail_with(INGOT_E_SECTION_DUPLICATE,
                        fmt::format("{} is common and also of a variant", section_name(rule.type)));
@@ -346,22 +331,15 @@ Result<std::vector<IngotSectionEntry>> read_sections(Bytes file, const IngotHead
       return fail_with(INGOT_E_PADDING, fmt::format("bytes after section {} are not zero", row));
     }
   }
-  const auto missing = [](std::uint32_t type) {
-    return fail_with(INGOT_E_SECTION_MISSING, fmt::format("{} is missing", section_name(type)));
-  };
-  for (const auto type : {INGOT_SECTION_STRINGS, INGOT_SECTION_MODEL, INGOT_SECTION_VARIANTS,
-                          INGOT_SECTION_MANIFEST}) {
-    if (!exists(type, INGOT_VARIANT_COMMON)) return missing(type);
-  }
-  for (const auto type : {INGOT_SECTION_BUFFERS, INGOT_SECTION_CALLS}) {
-    if (variants_with(type) != header.variant_count) return missing(type);
-  }
-  for (const auto type : {INGOT_SECTION_IO, INGOT_SECTION_SLICES, INGOT_SECTION_CAMERA,
-                          INGOT_SECTION_REFS, INGOT_SECTION_REFDATA}) {
-    const std::uint32_t with = variants_with(type);
-    if (with != 0 && with != header.variant_count) return missing(type);
-    if (type == INGOT_SECTION_IO && with == 0 && !exists(type, INGOT_VARIANT_COMMON)) {
-      return missing(type);
+  for (const SectionRule& rule : kRules) {
+    const bool common = exists(rule.type, INGOT_VARIANT_COMMON);
+    const std::uint32_t each = variants_with(rule.type);
+    const bool complete = common || each == header.variant_count;
+    const bool required = rule.presence == INGOT_PRESENCE_REQUIRED ||
+                          (rule.place == INGOT_PLACED_EITHER && each != 0);
+    if (required && !complete) {
+      return fail_with(INGOT_E_SECTION_MISSING,
+                       fmt::format("{} is missing", section_name(rule.type)));
     }
   }
   return sections;
@@ -369,8 +347,9 @@ Result<std::vector<IngotSectionEntry>> read_sections(Bytes file, const IngotHead
 
 // Step 15 for one row.
 Result<void> check_counts(const IngotSectionEntry& entry, std::size_t row) {
+  // Nobody reads the ignorable ones after the manifest.
   const SectionRule* rule = find_rule(entry.type);
-  if (rule == nullptr) return {};
+  if (rule == nullptr || entry.type > INGOT_SECTION_MANIFEST) return {};
   // entry_size is ours and small once it is compared, so the product fits into 64 bits.
   const bool good =
       entry.entry_size == rule->entry_size &&
@@ -382,7 +361,7 @@ Result<void> check_counts(const IngotSectionEntry& entry, std::size_t row) {
                                  entry.entry_count, entry.entry_size, entry.size));
   }
   const std::uint64_t count = rule->entry_size == 0 ? entry.size : entry.entry_count;
-  if (count > rule->limit) {
+  if (rule->limit != INGOT_UNLIMITED && count > rule->limit) {
     return fail_with(INGOT_E_LIMIT, fmt::format("{} has {}, at most {} allowed",
                                                 section_name(entry.type), count, rule->limit));
   }

@@ -63,17 +63,4 @@ Digest sha256(std::span<const std::byte> bytes) {
 
 Digest sha256(std::string_view text) { return sha256(std::as_bytes(std::span(text))); }
 
-std::string to_hex(std::span<const std::uint8_t> bytes) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(bytes.size() * 2);
-  for (const std::uint8_t byte : bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
-std::string to_hex(const Digest& digest) { return to_hex(std::span<const std::uint8_t>(digest)); }
-
 }  // namespace ingot::artifact

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/hex.h"
+
 namespace ingot::artifact {
 
 using Digest = std::array<std::uint8_t, 32>;
@@ -35,8 +37,6 @@ class Sha256 {
 [[nodiscard]] Digest sha256(std::span<const std::byte> bytes);
 [[nodiscard]] Digest sha256(std::string_view text);
 
-// Lower-case hexadecimal, two characters a byte.
-[[nodiscard]] std::string to_hex(std::span<const std::uint8_t> bytes);
-[[nodiscard]] std::string to_hex(const Digest& digest);
+using ingot::to_hex;
 
 }  // namespace ingot::artifact

@@ -964,6 +964,48 @@ INGOT_FORMAT_OFFSET(IngotSignatureEntry, signed_at, 0x20);
 INGOT_FORMAT_OFFSET(IngotSignatureEntry, reserved, 0x28);
 INGOT_FORMAT_OFFSET(IngotSignatureEntry, signature, 0x40);
 
+// ---------------------------------------------------------------------------------------------
+// Sections: X(NAME, place, presence, several, record size, limit).
+// `several`: the field index tells those of one variant apart. Record size 0: bytes. The limit
+// counts records or bytes. No empty section exists, so a table that may be empty is OPTIONAL.
+
+enum IngotSectionPlace {
+  INGOT_PLACED_COMMON,
+  INGOT_PLACED_EACH_VARIANT,
+  INGOT_PLACED_EITHER,  // common, or for every variant; never both
+  INGOT_PLACED_ANYWHERE
+};
+
+enum IngotSectionPresence { INGOT_PRESENCE_OPTIONAL, INGOT_PRESENCE_REQUIRED };
+
+#define INGOT_UNLIMITED UINT32_MAX
+
+#define INGOT_SECTION_LIST(X)                                                                      \
+  X(STRINGS, COMMON, REQUIRED, false, 0, INGOT_MAX_STRINGS)                                        \
+  X(MODEL, COMMON, REQUIRED, false, sizeof(IngotModelRecord), INGOT_UNLIMITED)                     \
+  X(IO, EITHER, REQUIRED, false, sizeof(IngotIoRecord), INGOT_MAX_IO)                              \
+  X(SLICES, EITHER, OPTIONAL, false, sizeof(IngotSliceRecord), INGOT_MAX_SLICES)                   \
+  X(CAMERA, EITHER, OPTIONAL, false, sizeof(IngotCameraRecord), INGOT_MAX_CAMERAS)                 \
+  X(VARIANTS, COMMON, REQUIRED, false, sizeof(IngotVariantRecord), INGOT_UNLIMITED)                \
+  X(REFS, EITHER, OPTIONAL, false, sizeof(IngotRefRecord), INGOT_MAX_REFS)                         \
+  X(REFDATA, EITHER, OPTIONAL, false, 0, INGOT_UNLIMITED)                                          \
+  X(ARENAS, EACH_VARIANT, OPTIONAL, false, sizeof(IngotArenaRecord), INGOT_MAX_ARENAS)             \
+  X(BUFFERS, EACH_VARIANT, REQUIRED, false, sizeof(IngotBufferRecord), INGOT_MAX_BUFFERS)          \
+  X(VIEWS, EACH_VARIANT, OPTIONAL, false, sizeof(IngotViewRecord), INGOT_MAX_VIEWS)                \
+  X(PARAMS, EACH_VARIANT, OPTIONAL, false, sizeof(IngotParamRecord), INGOT_MAX_PARAMS)             \
+  X(ARGS, EACH_VARIANT, OPTIONAL, false, sizeof(IngotArgRecord), INGOT_MAX_ARGS)                   \
+  X(PROGRAMS, EACH_VARIANT, OPTIONAL, false, sizeof(IngotProgramRecord), INGOT_MAX_PROGRAMS)       \
+  X(CALLS, EACH_VARIANT, REQUIRED, false, sizeof(IngotCallRecord), INGOT_MAX_CALLS)                \
+  X(CODE, EACH_VARIANT, OPTIONAL, true, 0, INGOT_UNLIMITED)                                        \
+  X(DEVCODE, ANYWHERE, OPTIONAL, true, 0, INGOT_UNLIMITED)                                         \
+  X(DATA, ANYWHERE, OPTIONAL, true, 0, INGOT_UNLIMITED)                                            \
+  X(TRANSFORMS, EACH_VARIANT, OPTIONAL, false, sizeof(IngotTransformRecord), INGOT_MAX_TRANSFORMS) \
+  X(MANIFEST, COMMON, REQUIRED, false, 0, INGOT_UNLIMITED)                                         \
+  X(PROVENANCE, ANYWHERE, OPTIONAL, false, 0, INGOT_UNLIMITED)                                     \
+  X(SBOM, ANYWHERE, OPTIONAL, false, 0, INGOT_UNLIMITED)                                           \
+  X(RETARGET, ANYWHERE, OPTIONAL, false, 0, INGOT_UNLIMITED)                                       \
+  X(DEBUG, ANYWHERE, OPTIONAL, false, 0, INGOT_UNLIMITED)
+
 #undef INGOT_FORMAT_OFFSET
 #undef INGOT_FORMAT_SIZE
 #undef INGOT_FORMAT_ASSERT

@@ -27,15 +27,6 @@ Json optional_index(std::uint32_t index) {
 
 std::string hex(std::span<const std::uint8_t> bytes) { return to_hex(bytes); }
 
-std::string_view direction_name(std::uint32_t direction) {
-  switch (direction) {
-    case INGOT_DIRECTION_INPUT: return "input";
-    case INGOT_DIRECTION_OUTPUT: return "output";
-    case INGOT_DIRECTION_STATE: return "state";
-    default: return "?";
-  }
-}
-
 template <typename T>
 Json dims(const T* values, std::size_t rank, std::size_t most) {
   Json list = Json::array();

@@ -6,6 +6,7 @@
 
 #include "artifact/digest.h"
 #include "artifact/format.h"
+#include "base/hex.h"
 
 namespace ingot::artifact {
 
@@ -23,12 +24,6 @@ bool is_alphanumeric(char c) {
 // The alphabet without `%`, which only the encoding itself writes.
 bool is_plain(char c) {
   return is_alphanumeric(c) || std::string_view("_.:/-+").find(c) != std::string_view::npos;
-}
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 std::string short_hash(std::string_view original) {
@@ -69,13 +64,13 @@ std::optional<std::string> decode_name(std::string_view encoded) {
       continue;
     }
     if (c != '%' || encoded.size() - i < 3) return std::nullopt;
-    const int high = hex_value(encoded[i + 1]);
-    const int low = hex_value(encoded[i + 2]);
+    const int high = hex_digit(encoded[i + 1]);
+    const int low = hex_digit(encoded[i + 2]);
     if (high < 0 || low < 0) return std::nullopt;
     original += static_cast<char>(high * 16 + low);
     i += 2;
   }
-  // Only one spelling counts: `%41` for a plain `A` is not what encode_name writes.
+  // Only one spelling counts: `%41` for a plain `A`, or `%3f`, is not what encode_name writes.
   if (encode_name(original) != encoded) return std::nullopt;
   return original;
 }

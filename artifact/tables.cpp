@@ -80,32 +80,21 @@ std::uint64_t dtype_size(std::uint32_t dtype) { return dtype_row(dtype).size; }
 
 std::string_view dtype_name(std::uint32_t dtype) { return dtype_row(dtype).name; }
 
+std::string_view direction_name(std::uint32_t direction) {
+  switch (direction) {
+    case INGOT_DIRECTION_INPUT: return "input";
+    case INGOT_DIRECTION_OUTPUT: return "output";
+    case INGOT_DIRECTION_STATE: return "state";
+    default: return "?";
+  }
+}
+
 std::string_view section_name(std::uint32_t type) {
   switch (type) {
-    case INGOT_SECTION_STRINGS: return "STRINGS";
-    case INGOT_SECTION_MODEL: return "MODEL";
-    case INGOT_SECTION_IO: return "IO";
-    case INGOT_SECTION_SLICES: return "SLICES";
-    case INGOT_SECTION_CAMERA: return "CAMERA";
-    case INGOT_SECTION_VARIANTS: return "VARIANTS";
-    case INGOT_SECTION_REFS: return "REFS";
-    case INGOT_SECTION_REFDATA: return "REFDATA";
-    case INGOT_SECTION_ARENAS: return "ARENAS";
-    case INGOT_SECTION_BUFFERS: return "BUFFERS";
-    case INGOT_SECTION_VIEWS: return "VIEWS";
-    case INGOT_SECTION_PARAMS: return "PARAMS";
-    case INGOT_SECTION_ARGS: return "ARGS";
-    case INGOT_SECTION_PROGRAMS: return "PROGRAMS";
-    case INGOT_SECTION_CALLS: return "CALLS";
-    case INGOT_SECTION_CODE: return "CODE";
-    case INGOT_SECTION_DEVCODE: return "DEVCODE";
-    case INGOT_SECTION_DATA: return "DATA";
-    case INGOT_SECTION_TRANSFORMS: return "TRANSFORMS";
-    case INGOT_SECTION_MANIFEST: return "MANIFEST";
-    case INGOT_SECTION_PROVENANCE: return "PROVENANCE";
-    case INGOT_SECTION_SBOM: return "SBOM";
-    case INGOT_SECTION_RETARGET: return "RETARGET";
-    case INGOT_SECTION_DEBUG: return "DEBUG";
+#define INGOT_NAME(name, place, presence, several, entry_size, limit) \
+  case INGOT_SECTION_##name: return #name;
+    INGOT_SECTION_LIST(INGOT_NAME)
+#undef INGOT_NAME
     default: return "?";
   }
 }

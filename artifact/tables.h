@@ -61,6 +61,9 @@ template <std::size_t kSize>
 // "f32", "u8" ...; "?" for a number that is no data type.
 [[nodiscard]] std::string_view dtype_name(std::uint32_t dtype);
 
+// "input", "output", "state"; "?" for a number that is no direction.
+[[nodiscard]] std::string_view direction_name(std::uint32_t direction);
+
 // "STRINGS" ...; "?" for an unknown type.
 [[nodiscard]] std::string_view section_name(std::uint32_t type);
 

@@ -60,11 +60,6 @@ std::string_view buffer_kind_name(std::uint32_t kind) {
   }
 }
 
-std::string_view direction_name(std::uint32_t direction) {
-  if (direction == INGOT_DIRECTION_INPUT) return "input";
-  return direction == INGOT_DIRECTION_OUTPUT ? "output" : "state";
-}
-
 std::string_view origin_name(std::uint32_t origin) {
   switch (origin) {
     case INGOT_ORIGIN_OWN_DOUBLE: return "own evaluation in double precision";
@@ -197,7 +192,7 @@ class Describer {
       Json json;
       json["name"] = name(io.name);
       json["stored_name"] = tables_.name(io.name);
-      json["direction"] = direction_name(io.direction);
+      json["direction"] = artifact::direction_name(io.direction);
       json["dtype"] = artifact::dtype_name(io.dtype);
       json["shape"] = list_of(io.shape, io.rank, INGOT_MAX_TENSOR_RANK);
       json["strides"] = list_of(io.strides, io.rank, INGOT_MAX_TENSOR_RANK);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -65,20 +66,30 @@ artifact::Slot to_slot(const PlanIo& io) {
   return slot;
 }
 
+// Slices cut the last dimension, and a named range of the format has no holes: an output of several
+// rows gets one range for each slice of each row, `NAME.ROW`.
 void add_slices(const PipelineResult::OutputSlices& output, artifact::Interface& interface) {
   const auto slot = std::ranges::find_if(interface.slots, [&](const artifact::Slot& candidate) {
     return candidate.name == output.output && candidate.direction == INGOT_DIRECTION_OUTPUT;
   });
-  if (slot == interface.slots.end()) return;
+  if (slot == interface.slots.end() || slot->shape.empty() || output.slices.empty()) return;
   const auto element = static_cast<std::uint64_t>(size_bytes(static_cast<DType>(slot->dtype)));
-  for (const ValueSlice& part : output.slices) {
-    artifact::Slice slice;
-    slice.name = part.name;
-    slice.slot = static_cast<std::uint32_t>(slot - interface.slots.begin());
-    slice.dtype = slot->dtype;
-    slice.shape = {static_cast<std::uint32_t>(part.stop - part.start)};
-    slice.offset = static_cast<std::uint64_t>(part.start) * element;
-    interface.slices.push_back(std::move(slice));
+  std::uint64_t rows = 1;
+  for (const std::uint32_t extent : std::span(slot->shape).first(slot->shape.size() - 1)) {
+    rows *= extent;
+  }
+  for (std::uint64_t row = 0; row < rows; ++row) {
+    for (const ValueSlice& part : output.slices) {
+      artifact::Slice slice;
+      slice.name = rows == 1 ? part.name : fmt::format("{}.{}", part.name, row);
+      slice.slot = static_cast<std::uint32_t>(slot - interface.slots.begin());
+      slice.dtype = slot->dtype;
+      slice.shape = {static_cast<std::uint32_t>(part.stop - part.start)};
+      slice.offset = (row * slot->shape.back() + static_cast<std::uint64_t>(part.start)) * element;
+      interface.slices.push_back(std::move(slice));
+      // The writer refuses more than it can hold; this keeps the list short until then.
+      if (interface.slices.size() > INGOT_MAX_SLICES) return;
+    }
   }
 }
 

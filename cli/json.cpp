@@ -12,14 +12,6 @@ std::unexpected<Failure> bad_member(const std::string& key, std::string_view wha
 
 }  // namespace
 
-Result<Json> parse_json(std::string_view text, const std::string& file) {
-  try {
-    return Json::parse(text);
-  } catch (const Json::exception& error) {
-    return fail(ExitCode::Malformed, "bad-json", fmt::format("not JSON: {}", error.what()), file);
-  }
-}
-
 std::string to_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

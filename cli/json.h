@@ -1,18 +1,13 @@
-// JSON in and out, with the library's exceptions kept inside.
+// JSON out, and members of what came in; base/strict_json.h reads.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "base/strict_json.h"
 
 namespace ingot::cli {
-
-using Json = nlohmann::ordered_json;  // keys stay in the order in which they were set
-
-// Fails with Malformed, naming line and column.
-[[nodiscard]] Result<Json> parse_json(std::string_view text, const std::string& file);
 
 // Indented, ends in a line break; bytes that are not UTF-8 are replaced.
 [[nodiscard]] std::string to_text(const Json& json);

@@ -10,19 +10,12 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <optional>
 
 #include "artifact/format.h"
+#include "base/hex.h"
 
 namespace ingot::cli {
 namespace {
-
-std::optional<int> hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return std::nullopt;
-}
 
 std::unexpected<Failure> read_failure(const std::filesystem::path& path, int error) {
   return fail(ExitCode::Io, "io-error", fmt::format("cannot read: {}", std::strerror(error)),
@@ -113,14 +106,7 @@ std::string check_counter(const std::string& text) {
 
 Result<ArtifactId> parse_artifact_id(std::string_view text, std::string_view option) {
   ArtifactId id{};
-  bool valid = text.size() == 2 * id.size();
-  for (std::size_t i = 0; valid && i < id.size(); ++i) {
-    const std::optional<int> high = hex_digit(text[2 * i]);
-    const std::optional<int> low = hex_digit(text[2 * i + 1]);
-    valid = high && low;
-    if (valid) id[i] = static_cast<std::uint8_t>(*high * 16 + *low);
-  }
-  if (!valid) {
+  if (!from_hex(text, id)) {
     return usage_error(fmt::format("{}: an artifact id has 64 hexadecimal digits", option));
   }
   return id;

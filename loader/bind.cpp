@@ -221,7 +221,7 @@ ingot_status ingot_binding_expected(const ingot_artifact* artifact, uint32_t slo
                                     ingot_binding* binding) {
   std::memset(binding, 0, sizeof *binding);
   if (slot >= artifact->tables.io.count) return INGOT_E_ARG_UNKNOWN;
-  const IngotIoRecord io = artifact->tables.io[slot];
+  const IngotIoRecord& io = artifact->tables.io[slot];
   binding->slot = slot;
   binding->dtype = io.dtype;
   binding->nbytes = io.nbytes;

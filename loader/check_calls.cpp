@@ -1,4 +1,4 @@
-// Steps 23 and 24: programs and their parameters, the call list with its arguments, transforms.
+// Steps 23 and 24: programs and their parameters, the call list with its arguments.
 //
 // After these checks every address that the replay will compute lies inside a buffer that the call
 // may touch, with the size and access that the code was compiled for.
@@ -12,12 +12,18 @@ namespace {
 
 #define FIELD(name) INGOT_FIELD(IngotParamRecord, name)
 
+constexpr FieldRule kParamRules[] = {
+    INGOT_ZERO(IngotParamRecord, reserved),
+    INGOT_RANGE(IngotParamRecord, kind, INGOT_ARG_VIEW, INGOT_ARG_IMMEDIATE),
+    INGOT_RANGE(IngotParamRecord, access, INGOT_ACCESS_READ, INGOT_ACCESS_BOTH),
+    INGOT_RANGE(IngotParamRecord, align_log2, 0, INGOT_MAX_ALIGN_LOG2),
+};
+
 ingot_status check_param(const IngotParamRecord& p, const Place& place) {
   const auto bad = [&](uint32_t field, uint64_t found, uint64_t allowed) {
     return place.fail(INGOT_E_PARAM, field, found, allowed);
   };
-  if (!all_zero(p.reserved, sizeof p.reserved)) return bad(FIELD(reserved), 0, 0);
-  if (p.kind > INGOT_ARG_IMMEDIATE) return bad(FIELD(kind), p.kind, INGOT_ARG_IMMEDIATE);
+  INGOT_RETURN_IF(check_fields(&p, kParamRules, INGOT_E_PARAM, place));
   const bool immediate = p.kind == INGOT_ARG_IMMEDIATE;
   if (immediate ? p.nbytes != 8 : p.nbytes >= INGOT_MAX_VIEW_SPAN) {
     return bad(FIELD(nbytes), p.nbytes, 8);
@@ -25,13 +31,10 @@ ingot_status check_param(const IngotParamRecord& p, const Place& place) {
   if (immediate ? p.dtype != INGOT_DTYPE_U64 : element_size(p.dtype) == 0) {
     return bad(FIELD(dtype), p.dtype, INGOT_DTYPE_U64);
   }
-  if (p.access < INGOT_ACCESS_READ || p.access > INGOT_ACCESS_BOTH ||
-      (immediate && p.access != INGOT_ACCESS_READ)) {
-    return bad(FIELD(access), p.access, INGOT_ACCESS_BOTH);
+  if (immediate && p.access != INGOT_ACCESS_READ) {
+    return bad(FIELD(access), p.access, INGOT_ACCESS_READ);
   }
-  if (p.align_log2 > (immediate ? 0u : INGOT_MAX_ALIGN_LOG2)) {
-    return bad(FIELD(align_log2), p.align_log2, INGOT_MAX_ALIGN_LOG2);
-  }
+  if (immediate && p.align_log2 != 0) return bad(FIELD(align_log2), p.align_log2, 0);
   return kOk;
 }
 
@@ -50,14 +53,14 @@ ingot_status check_code_place(const ingot_artifact& artifact, const Tables& tabl
   if (p.code_section >= artifact.header.section_count) {
     return bad(FIELD(code_section), p.code_section, artifact.header.section_count);
   }
-  const IngotSectionEntry section = artifact.section(p.code_section);
+  const IngotSectionEntry& section = artifact.section(p.code_section);
   const bool common_allowed = section_type == INGOT_SECTION_DEVCODE;
   const bool ours = section.variant == tables.variant ||
                     (common_allowed && section.variant == INGOT_VARIANT_COMMON);
   if (section.type != section_type || !ours) {
     return bad(FIELD(code_section), section.type, section_type);
   }
-  const uint64_t alignment = tables.record.arch == INGOT_ARCH_X86_64 ? 16 : 4;
+  const uint64_t alignment = tables.record->arch == INGOT_ARCH_X86_64 ? 16 : 4;
   const bool host = section_type == INGOT_SECTION_CODE;
   if (host && p.entry_offset % alignment != 0) {
     return bad(FIELD(entry_offset), p.entry_offset, alignment);
@@ -93,26 +96,26 @@ ingot_status check_program_kind(const ingot_artifact& artifact, const Tables& ta
   return kOk;
 }
 
+constexpr FieldRule kProgramRules[] = {
+    INGOT_ZERO(IngotProgramRecord, reserved),
+    INGOT_RANGE(IngotProgramRecord, kind, INGOT_PROGRAM_HOST, INGOT_PROGRAM_BUILT_IN),
+    INGOT_RANGE(IngotProgramRecord, param_count, 0, INGOT_MAX_PROGRAM_PARAMS),
+    INGOT_ZERO(IngotProgramRecord, flags),
+};
+
 ingot_status check_program(const ingot_artifact& artifact, const Tables& tables,
                            const IngotProgramRecord& p, const Place& place) {
   const auto bad = [&](uint32_t field, uint64_t found, uint64_t allowed) {
     return place.fail(INGOT_E_PROGRAM, field, found, allowed);
   };
-  if (p.reserved != 0) return bad(FIELD(reserved), p.reserved, 0);
+  INGOT_RETURN_IF(check_fields(&p, kProgramRules, INGOT_E_PROGRAM, place));
   INGOT_RETURN_IF(check_name(artifact, p.name, place, FIELD(name)));
-  if (p.kind < INGOT_PROGRAM_HOST || p.kind > INGOT_PROGRAM_BUILT_IN) {
-    return bad(FIELD(kind), p.kind, INGOT_PROGRAM_BUILT_IN);
-  }
-  if (p.param_count > INGOT_MAX_PROGRAM_PARAMS) {
-    return bad(FIELD(param_count), p.param_count, INGOT_MAX_PROGRAM_PARAMS);
-  }
   if (!inside(p.param_first, p.param_count, tables.params.count)) {
     return bad(FIELD(param_first), p.param_first, tables.params.count);
   }
-  if (p.stack_bytes > tables.record.stack_bytes) {
-    return bad(FIELD(stack_bytes), p.stack_bytes, tables.record.stack_bytes);
+  if (p.stack_bytes > tables.record->stack_bytes) {
+    return bad(FIELD(stack_bytes), p.stack_bytes, tables.record->stack_bytes);
   }
-  if (p.flags != 0) return bad(FIELD(flags), p.flags, 0);
   return check_program_kind(artifact, tables, p, place);
 }
 
@@ -154,7 +157,7 @@ class CallWalk {
 
  private:
   ingot_status check_call();
-  ingot_status check_fields();
+  ingot_status check_record();
   ingot_status check_program_call();
   ingot_status check_copy();
   ingot_status check_fill();
@@ -165,9 +168,9 @@ class CallWalk {
   ingot_status use(uint32_t buffer_index, uint32_t access);
   ingot_status check_end();
 
-  IngotArgRecord arg(uint32_t i) const { return tables_.args[call_.arg_first + i]; }
-  IngotViewRecord view_of(const IngotArgRecord& a) const { return tables_.views[a.view]; }
-  IngotBufferRecord buffer_of(const IngotArgRecord& a) const {
+  const IngotArgRecord& arg(uint32_t i) const { return tables_.args[call_.arg_first + i]; }
+  const IngotViewRecord& view_of(const IngotArgRecord& a) const { return tables_.views[a.view]; }
+  const IngotBufferRecord& buffer_of(const IngotArgRecord& a) const {
     return tables_.buffers[view_of(a).buffer];
   }
   ingot_status bad(uint32_t field, uint64_t found, uint64_t allowed) const {
@@ -182,23 +185,25 @@ class CallWalk {
 
   const Tables& tables_;
   Place place_;
-  IngotCallRecord call_ = {};
+  IngotCallRecord call_;
   uint64_t args_used_ = 0;
   BufferSet written_;
   BufferSet on_device_;  // touched by the device queue since the last barrier
 };
 
+constexpr FieldRule kCallRules[] = {
+    INGOT_ZERO(IngotCallRecord, reserved_2c),
+    INGOT_ZERO(IngotCallRecord, reserved_38),
+    INGOT_RANGE(IngotCallRecord, kind, INGOT_CALL_PROGRAM, INGOT_CALL_FILL),
+    INGOT_ZERO(IngotCallRecord, flags),
+};
+
 bool dense_view(const IngotViewRecord& v) { return is_dense(v.dtype, v.rank, v.shape, v.nbytes); }
 
-ingot_status CallWalk::check_fields() {
-  if (call_.reserved_2c != 0) return bad(FIELD(reserved_2c), call_.reserved_2c, 0);
-  if (call_.reserved_38 != 0) return bad(FIELD(reserved_38), call_.reserved_38, 0);
-  if (call_.kind < INGOT_CALL_PROGRAM || call_.kind > INGOT_CALL_FILL) {
-    return bad(FIELD(kind), call_.kind, INGOT_CALL_FILL);
-  }
+ingot_status CallWalk::check_record() {
+  INGOT_RETURN_IF(check_fields(&call_, kCallRules, INGOT_E_CALL, place_));
   const uint16_t last_queue = has_device(tables_) ? INGOT_QUEUE_DEVICE : INGOT_QUEUE_HOST;
   if (call_.queue > last_queue) return bad(FIELD(queue), call_.queue, last_queue);
-  if (call_.flags != 0) return bad(FIELD(flags), call_.flags, 0);
   if (call_.arg_first != args_used_) return bad(FIELD(arg_first), call_.arg_first, args_used_);
   if (call_.arg_count > tables_.args.count - args_used_) {
     return bad(FIELD(arg_count), call_.arg_count, tables_.args.count - args_used_);
@@ -233,7 +238,7 @@ ingot_status CallWalk::check_argument(const IngotArgRecord& a) {
 
 ingot_status CallWalk::check_arguments() {
   for (uint32_t i = 0; i < call_.arg_count; ++i) {
-    const IngotArgRecord a = arg(i);
+    const IngotArgRecord& a = arg(i);
     INGOT_RETURN_IF(check_argument(a));
     // Only programs take immediates.
     if (call_.kind != INGOT_CALL_PROGRAM && a.kind != INGOT_ARG_VIEW) {
@@ -247,8 +252,8 @@ ingot_status CallWalk::check_against_param(const IngotArgRecord& a, const IngotP
   if (a.kind != p.kind) return bad_access(a.kind, p.kind);
   if (a.access != p.access) return bad_access(a.access, p.access);
   if (a.kind == INGOT_ARG_IMMEDIATE) return kOk;
-  const IngotViewRecord view = view_of(a);
-  const IngotBufferRecord buffer = buffer_of(a);
+  const IngotViewRecord& view = view_of(a);
+  const IngotBufferRecord& buffer = buffer_of(a);
   if (view.dtype != p.dtype) return bad_access(view.dtype, p.dtype);
   if (view.nbytes != p.nbytes) return bad_access(view.nbytes, p.nbytes);
   const uint64_t mask = (uint64_t{1} << p.align_log2) - 1;
@@ -263,7 +268,7 @@ ingot_status CallWalk::check_program_call() {
   if (call_.program >= tables_.programs.count) {
     return bad(FIELD(program), call_.program, tables_.programs.count);
   }
-  const IngotProgramRecord program = tables_.programs[call_.program];
+  const IngotProgramRecord& program = tables_.programs[call_.program];
   const bool device = program.kind == INGOT_PROGRAM_DEVICE;
   if (call_.queue != (device ? INGOT_QUEUE_DEVICE : INGOT_QUEUE_HOST)) {
     return bad(FIELD(queue), call_.queue, device);
@@ -296,13 +301,13 @@ ingot_status CallWalk::check_program_call() {
 ingot_status CallWalk::check_copy() {
   if (call_.arg_count != 2) return bad(FIELD(arg_count), call_.arg_count, 2);
   INGOT_RETURN_IF(check_arguments());
-  const IngotArgRecord from = arg(0);
-  const IngotArgRecord to = arg(1);
+  const IngotArgRecord& from = arg(0);
+  const IngotArgRecord& to = arg(1);
   if (from.access != INGOT_ACCESS_READ || to.access != INGOT_ACCESS_WRITE) {
     return bad(FIELD(arg_first), from.access, INGOT_ACCESS_READ);
   }
-  const IngotViewRecord source = view_of(from);
-  const IngotViewRecord target = view_of(to);
+  const IngotViewRecord& source = view_of(from);
+  const IngotViewRecord& target = view_of(to);
   const bool alike = source.nbytes == target.nbytes && source.dtype == target.dtype &&
                      dense_view(source) && dense_view(target);
   if (!alike) return bad(FIELD(arg_first), source.nbytes, target.nbytes);
@@ -318,7 +323,7 @@ ingot_status CallWalk::check_fill() {
   if (call_.arg_count != 1) return bad(FIELD(arg_count), call_.arg_count, 1);
   if (call_.immediate > 255) return bad(FIELD(immediate), call_.immediate, 255);
   INGOT_RETURN_IF(check_arguments());
-  const IngotArgRecord to = arg(0);
+  const IngotArgRecord& to = arg(0);
   if (to.access != INGOT_ACCESS_WRITE || !dense_view(view_of(to))) {
     return bad(FIELD(arg_first), to.access, INGOT_ACCESS_WRITE);
   }
@@ -328,7 +333,7 @@ ingot_status CallWalk::check_fill() {
 
 // A buffer may be touched by this call, now.
 ingot_status CallWalk::use(uint32_t index, uint32_t access) {
-  const IngotBufferRecord b = tables_.buffers[index];
+  const IngotBufferRecord& b = tables_.buffers[index];
   const bool writes = (access & INGOT_ACCESS_WRITE) != 0;
   const bool reads = (access & INGOT_ACCESS_READ) != 0;
   const bool in_place = (b.flags & INGOT_BUFFER_IN_PLACE) != 0;
@@ -350,12 +355,12 @@ ingot_status CallWalk::use(uint32_t index, uint32_t access) {
 
 ingot_status CallWalk::check_uses() {
   for (uint32_t i = 0; i < call_.arg_count; ++i) {
-    const IngotArgRecord a = arg(i);
+    const IngotArgRecord& a = arg(i);
     if (a.kind == INGOT_ARG_VIEW) INGOT_RETURN_IF(use(view_of(a).buffer, a.access));
   }
   // Only afterwards: what a call writes is not there for the same call to read.
   for (uint32_t i = 0; i < call_.arg_count; ++i) {
-    const IngotArgRecord a = arg(i);
+    const IngotArgRecord& a = arg(i);
     if (a.kind == INGOT_ARG_VIEW && (a.access & INGOT_ACCESS_WRITE) != 0) {
       written_.add(view_of(a).buffer);
     }
@@ -364,7 +369,7 @@ ingot_status CallWalk::check_uses() {
 }
 
 ingot_status CallWalk::check_call() {
-  INGOT_RETURN_IF(check_fields());
+  INGOT_RETURN_IF(check_record());
   switch (call_.kind) {
     case INGOT_CALL_PROGRAM: INGOT_RETURN_IF(check_program_call()); break;
     case INGOT_CALL_COPY: INGOT_RETURN_IF(check_copy()); break;
@@ -382,7 +387,7 @@ ingot_status CallWalk::check_end() {
   if (args_used_ != tables_.args.count)
     return bad(FIELD(arg_first), args_used_, tables_.args.count);
   for (uint32_t i = 0; i < tables_.buffers.count; ++i) {
-    const IngotBufferRecord b = tables_.buffers[i];
+    const IngotBufferRecord& b = tables_.buffers[i];
     const bool result = b.kind == INGOT_BUFFER_OUTPUT || b.kind == INGOT_BUFFER_NEXT_STATE;
     if (result && b.nbytes != 0 && !written_.has(i)) return bad_order(i, tables_.calls.count);
   }
@@ -401,95 +406,13 @@ ingot_status CallWalk::run() {
 
 #undef FIELD
 
-// ---- step 24: TRANSFORMS ------------------------------------------------------------------------
-
-#define FIELD(name) INGOT_FIELD(IngotTransformRecord, name)
-
-ingot_status check_fill_fields(const Tables& tables, const IngotTransformRecord& t,
-                               const Place& place) {
-  const auto bad = [&](uint32_t field, uint64_t found, uint64_t allowed) {
-    return place.fail(INGOT_E_TRANSFORM, field, found, allowed);
-  };
-  if (t.fill_buffer >= tables.buffers.count) {
-    return bad(FIELD(fill_buffer), t.fill_buffer, tables.buffers.count);
-  }
-  const IngotBufferRecord b = tables.buffers[t.fill_buffer];
-  const bool result = b.kind == INGOT_BUFFER_SCRATCH || b.kind == INGOT_BUFFER_OUTPUT ||
-                      b.kind == INGOT_BUFFER_NEXT_STATE;
-  if (!result || b.memory != INGOT_PLACE_HOST) return bad(FIELD(fill_buffer), b.kind, 0);
-  if (t.first_call > t.last_call || t.last_call >= tables.calls.count) {
-    return bad(FIELD(last_call), t.last_call, tables.calls.count);
-  }
-  // Ranges of calls are equal or do not meet.
-  for (uint32_t k = 0; k < place.record; ++k) {
-    const IngotTransformRecord other = tables.transforms[k];
-    if (other.policy != INGOT_TRANSFORM_FILL) continue;
-    const bool equal = other.first_call == t.first_call && other.last_call == t.last_call;
-    if (!equal && other.first_call <= t.last_call && t.first_call <= other.last_call) {
-      return bad(FIELD(first_call), t.first_call, other.first_call);
-    }
-  }
-  // The bytes are written in place of the last skipped call, so the buffer must be alive there.
-  if (t.last_call < b.first_call || t.last_call > b.last_call) {
-    return bad(FIELD(last_call), t.last_call, b.last_call);
-  }
-  const uint64_t luma = uint64_t{t.width} * t.height;
-  const uint64_t nbytes = t.kind == INGOT_TRANSFORM_ROAD ? luma + luma / 2 : luma;
-  if (!inside(t.fill_offset, nbytes, b.nbytes))
-    return bad(FIELD(fill_offset), t.fill_offset, b.nbytes);
-  if (t.kind == INGOT_TRANSFORM_CABIN && t.fill_chroma != 0) {
-    return bad(FIELD(fill_chroma), t.fill_chroma, 0);
-  }
-  return kOk;
-}
-
-ingot_status check_transform(const Tables& tables, const IngotTransformRecord& t,
-                             const Place& place) {
-  const auto bad = [&](uint32_t field, uint64_t found, uint64_t allowed) {
-    return place.fail(INGOT_E_TRANSFORM, field, found, allowed);
-  };
-  if (!all_zero(t.reserved, sizeof t.reserved)) return bad(FIELD(reserved), 0, 0);
-  if (t.io >= tables.io.count) return bad(FIELD(io), t.io, tables.io.count);
-  const IngotIoRecord io = tables.io[t.io];
-  const bool good_type = io.dtype == INGOT_DTYPE_F32 || io.dtype == INGOT_DTYPE_U8;
-  if (io.direction != INGOT_DIRECTION_INPUT || !good_type || io.nbytes != io.logical_nbytes) {
-    return bad(FIELD(io), io.dtype, INGOT_DTYPE_F32);
-  }
-  if (t.camera != kNone && t.camera >= tables.cameras.count) {
-    return bad(FIELD(camera), t.camera, tables.cameras.count);
-  }
-  if (t.matrix_offset % 4 != 0 ||
-      !inside(t.matrix_offset, INGOT_TRANSFORM_MATRIX_BYTES, io.nbytes)) {
-    return bad(FIELD(matrix_offset), t.matrix_offset, io.nbytes);
-  }
-  const bool road = t.kind == INGOT_TRANSFORM_ROAD;
-  if (!road && t.kind != INGOT_TRANSFORM_CABIN) return bad(FIELD(kind), t.kind, 2);
-  if (t.width < 1 || t.width > INGOT_MAX_TRANSFORM_EXTENT || (road && t.width % 2 != 0)) {
-    return bad(FIELD(width), t.width, INGOT_MAX_TRANSFORM_EXTENT);
-  }
-  if (t.height < 1 || t.height > INGOT_MAX_TRANSFORM_EXTENT || (road && t.height % 4 != 0)) {
-    return bad(FIELD(height), t.height, INGOT_MAX_TRANSFORM_EXTENT);
-  }
-  if (t.policy == INGOT_TRANSFORM_FILL) return check_fill_fields(tables, t, place);
-  if (t.policy != INGOT_TRANSFORM_REFUSE) return bad(FIELD(policy), t.policy, INGOT_TRANSFORM_FILL);
-  const bool nothing = t.fill_buffer == kNone && t.fill_offset == 0 && t.fill_luma == 0 &&
-                       t.fill_chroma == 0 && t.first_call == kNone && t.last_call == kNone;
-  return nothing ? kOk : bad(FIELD(fill_buffer), t.fill_buffer, kNone);
-}
-
-#undef FIELD
-
 }  // namespace
 
 ingot_status check_call_tables(const ingot_artifact& artifact, const Tables& tables, Place place) {
   INGOT_RETURN_IF(check_programs(artifact, tables, place));
   INGOT_RETURN_IF(CallWalk(tables, place).run());
   place.step = 24;
-  place.section = tables.transforms.section;
-  for (place.record = 0; place.record < tables.transforms.count; ++place.record) {
-    INGOT_RETURN_IF(check_transform(tables, tables.transforms[place.record], place));
-  }
-  return kOk;
+  return check_transforms(tables, place);
 }
 
 }  // namespace ingot::loader

@@ -10,7 +10,7 @@ constexpr bool name_character(uint8_t c) {
          c == '.' || c == ':' || c == '/' || c == '-' || c == '+' || c == '%';
 }
 
-ingot_status check_optional_name(const ingot_artifact& artifact, IngotName name, Place place,
+ingot_status check_optional_name(const ingot_artifact& artifact, IngotName name, const Place& place,
                                  uint32_t field) {
   if (name.offset == 0 && name.length == 0) return kOk;
   return check_name(artifact, name, place, field);
@@ -25,6 +25,12 @@ void begin_tagged(Sha256* hash, Sha256Blocks blocks, const char (&tag)[32]) {
 // ---- step 16 ------------------------------------------------------------------------------------
 
 #define FIELD(name) INGOT_FIELD(IngotModelRecord, name)
+
+constexpr FieldRule kModelRules[] = {
+    INGOT_RANGE(IngotModelRecord, precision, INGOT_PRECISION_F32, INGOT_PRECISION_BF16),
+    // Every combination of the known bits.
+    INGOT_RANGE(IngotModelRecord, float_policy, 0, INGOT_FLOAT_CONTRACT | INGOT_FLOAT_REGROUP),
+};
 
 ingot_status check_model(const ingot_artifact& artifact, const IngotModelRecord& model,
                          const Place& place) {
@@ -54,18 +60,11 @@ ingot_status check_model(const ingot_artifact& artifact, const IngotModelRecord&
   INGOT_RETURN_IF(check_optional_name(artifact, model.producer, place, FIELD(producer)));
   INGOT_RETURN_IF(check_optional_name(artifact, model.graph_name, place, FIELD(graph_name)));
   INGOT_RETURN_IF(check_optional_name(artifact, model.domain, place, FIELD(domain)));
-  if (model.precision < INGOT_PRECISION_F32 || model.precision > INGOT_PRECISION_BF16) {
-    return bad(FIELD(precision), model.precision, INGOT_PRECISION_BF16);
-  }
   const uint32_t period = model.frame_period_us;
   if (period != 0 && (period < INGOT_MIN_FRAME_PERIOD_US || period > INGOT_MAX_FRAME_PERIOD_US)) {
     return bad(FIELD(frame_period_us), period, INGOT_MAX_FRAME_PERIOD_US);
   }
-  constexpr uint32_t known_policy = INGOT_FLOAT_CONTRACT | INGOT_FLOAT_REGROUP;
-  if ((model.float_policy & ~known_policy) != 0) {
-    return bad(FIELD(float_policy), model.float_policy, known_policy);
-  }
-  return kOk;
+  return check_fields(&model, kModelRules, INGOT_E_MODEL, place);
 }
 
 #undef FIELD
@@ -74,22 +73,28 @@ ingot_status check_model(const ingot_artifact& artifact, const IngotModelRecord&
 
 #define FIELD(name) INGOT_FIELD(IngotCameraRecord, name)
 
+constexpr FieldRule kCameraRules[] = {
+    INGOT_ZERO(IngotCameraRecord, reserved),
+    INGOT_RANGE(IngotCameraRecord, width, 1, UINT32_MAX),
+    INGOT_RANGE(IngotCameraRecord, height, 1, UINT32_MAX),
+    INGOT_RANGE(IngotCameraRecord, pixel_format, INGOT_PIXEL_NV12, INGOT_PIXEL_NV21),
+    INGOT_RANGE(IngotCameraRecord, planes, INGOT_CAMERA_PLANES, INGOT_CAMERA_PLANES),
+    INGOT_RANGE(IngotCameraRecord, sample_range, INGOT_RANGE_FULL, INGOT_RANGE_LIMITED),
+    INGOT_RANGE(IngotCameraRecord, colour_matrix, INGOT_COLOUR_BT601, INGOT_COLOUR_BT709),
+};
+
 ingot_status check_camera(const IngotCameraRecord& camera, const Place& place) {
   const auto bad = [&](uint32_t field, uint64_t found, uint64_t allowed) {
     return place.fail(INGOT_E_CAMERA, field, found, allowed);
   };
-  if (!all_zero(camera.reserved, sizeof camera.reserved)) return bad(FIELD(reserved), 0, 0);
-  if (camera.width == 0 || camera.width % 2 != 0) return bad(FIELD(width), camera.width, 2);
-  if (camera.height == 0 || camera.height % 2 != 0) return bad(FIELD(height), camera.height, 2);
+  INGOT_RETURN_IF(check_fields(&camera, kCameraRules, INGOT_E_CAMERA, place));
+  if (camera.width % 2 != 0) return bad(FIELD(width), camera.width, 2);
+  if (camera.height % 2 != 0) return bad(FIELD(height), camera.height, 2);
   if (camera.stride < camera.width) return bad(FIELD(stride), camera.stride, camera.width);
   if (camera.y_height < camera.height) return bad(FIELD(y_height), camera.y_height, camera.height);
   if (camera.uv_height < camera.height / 2) {
     return bad(FIELD(uv_height), camera.uv_height, camera.height / 2);
   }
-  if (camera.pixel_format != INGOT_PIXEL_NV12 && camera.pixel_format != INGOT_PIXEL_NV21) {
-    return bad(FIELD(pixel_format), camera.pixel_format, INGOT_PIXEL_NV21);
-  }
-  if (camera.planes != INGOT_CAMERA_PLANES) return bad(FIELD(planes), camera.planes, 2);
   // 32-bit factors: the products cannot overflow 64 bits.
   const uint64_t luma = uint64_t{camera.stride} * camera.y_height;
   const uint64_t chroma = uint64_t{camera.stride} * camera.uv_height;
@@ -103,12 +108,6 @@ ingot_status check_camera(const IngotCameraRecord& camera, const Place& place) {
   if (camera.buffer_nbytes < camera.copy_nbytes || camera.buffer_nbytes > INGOT_MAX_CAMERA_BYTES) {
     return bad(FIELD(buffer_nbytes), camera.buffer_nbytes, camera.copy_nbytes);
   }
-  if (camera.sample_range < INGOT_RANGE_FULL || camera.sample_range > INGOT_RANGE_LIMITED) {
-    return bad(FIELD(sample_range), camera.sample_range, INGOT_RANGE_LIMITED);
-  }
-  if (camera.colour_matrix < INGOT_COLOUR_BT601 || camera.colour_matrix > INGOT_COLOUR_BT709) {
-    return bad(FIELD(colour_matrix), camera.colour_matrix, INGOT_COLOUR_BT709);
-  }
   const uint32_t age = camera.max_age_us;
   if (age != 0 && (age < INGOT_MIN_FRAME_PERIOD_US || age > INGOT_MAX_FRAME_PERIOD_US)) {
     return bad(FIELD(max_age_us), age, INGOT_MAX_FRAME_PERIOD_US);
@@ -118,13 +117,30 @@ ingot_status check_camera(const IngotCameraRecord& camera, const Place& place) {
 
 #undef FIELD
 
-// Name of record `index` differs from all before it. `from` limits the search.
-template <typename Record>
-ingot_status check_unique_name(const ingot_artifact& artifact, const Table<Record>& table,
-                               uint32_t from, uint32_t index, const Place& place) {
-  const IngotName name = table[index].name;
-  for (uint32_t i = from; i < index; ++i) {
-    if (same_name(artifact, table[i].name, name)) return place.fail(INGOT_E_STRING, 0, index, i);
+// Cameras, slots or slices: their records begin with a name.
+struct NamedTable {
+  const uint8_t* base;
+  uint32_t count;
+  uint32_t record_nbytes;
+
+  template <typename Record>
+  explicit NamedTable(const Table<Record>& table)
+      : base(table.base), count(table.count), record_nbytes(sizeof(Record)) {
+    static_assert(offsetof(Record, name) == 0, "the name comes first");
+  }
+  const uint8_t* record(uint32_t index) const { return base + size_t{index} * record_nbytes; }
+  IngotName name(uint32_t index) const { return load<IngotName>(record(index)); }
+};
+
+// The name of the record is one, and differs from all before it. `from` limits the search.
+ingot_status check_own_name(const ingot_artifact& artifact, const NamedTable& table, uint32_t from,
+                            const Place& place) {
+  const IngotName name = table.name(place.record);
+  INGOT_RETURN_IF(check_name(artifact, name, place, 0));
+  for (uint32_t i = from; i < place.record; ++i) {
+    if (same_name(artifact, table.name(i), name)) {
+      return place.fail(INGOT_E_STRING, 0, place.record, i);
+    }
   }
   return kOk;
 }
@@ -132,9 +148,8 @@ ingot_status check_unique_name(const ingot_artifact& artifact, const Table<Recor
 ingot_status check_cameras(const ingot_artifact& artifact, const Tables& tables, Place place) {
   place.section = tables.cameras.section;
   for (place.record = 0; place.record < tables.cameras.count; ++place.record) {
-    const IngotCameraRecord camera = tables.cameras[place.record];
-    INGOT_RETURN_IF(check_name(artifact, camera.name, place, 0));
-    INGOT_RETURN_IF(check_unique_name(artifact, tables.cameras, 0, place.record, place));
+    const IngotCameraRecord& camera = tables.cameras[place.record];
+    INGOT_RETURN_IF(check_own_name(artifact, NamedTable(tables.cameras), 0, place));
     INGOT_RETURN_IF(check_camera(camera, place));
   }
   return kOk;
@@ -148,7 +163,7 @@ ingot_status check_frame_reference(const Tables& tables, uint32_t camera, bool i
   if (camera >= tables.cameras.count || !is_frame) {
     return place.fail(INGOT_E_CAMERA, field, camera, tables.cameras.count);
   }
-  const IngotCameraRecord record = tables.cameras[camera];
+  const IngotCameraRecord& record = tables.cameras[camera];
   if (nbytes != record.copy_nbytes && nbytes != record.buffer_nbytes) {
     return place.fail(wrong_size, field, nbytes, record.copy_nbytes);
   }
@@ -159,14 +174,16 @@ ingot_status check_frame_reference(const Tables& tables, uint32_t camera, bool i
 
 #define FIELD(name) INGOT_FIELD(IngotIoRecord, name)
 
+constexpr FieldRule kSlotRules[] = {
+    INGOT_RANGE(IngotIoRecord, direction, INGOT_DIRECTION_INPUT, INGOT_DIRECTION_STATE),
+    INGOT_RANGE(IngotIoRecord, rank, 0, INGOT_MAX_TENSOR_RANK),
+};
+
 ingot_status check_slot(const Tables& tables, const IngotIoRecord& io, const Place& place) {
   const auto bad = [&](uint32_t field, uint64_t found, uint64_t allowed) {
     return place.fail(INGOT_E_IO, field, found, allowed);
   };
-  if (io.direction < INGOT_DIRECTION_INPUT || io.direction > INGOT_DIRECTION_STATE) {
-    return bad(FIELD(direction), io.direction, INGOT_DIRECTION_STATE);
-  }
-  if (io.rank > INGOT_MAX_TENSOR_RANK) return bad(FIELD(rank), io.rank, INGOT_MAX_TENSOR_RANK);
+  INGOT_RETURN_IF(check_fields(&io, kSlotRules, INGOT_E_IO, place));
   const uint32_t size = element_size(io.dtype);
   if (size == 0) return bad(FIELD(dtype), io.dtype, INGOT_DTYPE_U64);
   Extent extent;
@@ -190,9 +207,8 @@ ingot_status check_slots(const ingot_artifact& artifact, const Tables& tables, P
   place.section = tables.io.section;
   bool has_output = false;
   for (place.record = 0; place.record < tables.io.count; ++place.record) {
-    const IngotIoRecord io = tables.io[place.record];
-    INGOT_RETURN_IF(check_name(artifact, io.name, place, 0));
-    INGOT_RETURN_IF(check_unique_name(artifact, tables.io, 0, place.record, place));
+    const IngotIoRecord& io = tables.io[place.record];
+    INGOT_RETURN_IF(check_own_name(artifact, NamedTable(tables.io), 0, place));
     INGOT_RETURN_IF(check_slot(tables, io, place));
     has_output = has_output || io.direction == INGOT_DIRECTION_OUTPUT;
   }
@@ -208,21 +224,21 @@ ingot_status check_slots(const ingot_artifact& artifact, const Tables& tables, P
 
 // Where the slices of the current slot stand.
 struct SliceRun {
-  uint32_t io = kNone;
+  uint32_t io = 0;
   uint32_t first = 0;  // record
   uint64_t offset = 0;
   uint64_t end = 0;
-  IngotIoRecord slot;
+  const IngotIoRecord* slot = nullptr;  // before the first
 
-  bool packed() const { return slot.direction == INGOT_DIRECTION_INPUT; }
+  bool packed() const { return slot->direction == INGOT_DIRECTION_INPUT; }
 };
 
 // The slices of a slot must reach its end, or a forgotten tail would look like a shorter output.
 ingot_status finish_run(const SliceRun& run, const Place& place) {
-  if (run.io == kNone) return kOk;
+  if (run.slot == nullptr) return kOk;
   const uint64_t end = run.packed() ? align_up(run.end, INGOT_ALIGNMENT) : run.end;
-  if (end == run.slot.nbytes) return kOk;
-  return place.fail(INGOT_E_SLICE, FIELD(offset), end, run.slot.nbytes);
+  if (end == run.slot->nbytes) return kOk;
+  return place.fail(INGOT_E_SLICE, FIELD(offset), end, run.slot->nbytes);
 }
 
 ingot_status check_slice_place(const IngotSliceRecord& slice, const SliceRun& run,
@@ -237,17 +253,21 @@ ingot_status check_slice_place(const IngotSliceRecord& slice, const SliceRun& ru
   return kOk;
 }
 
+constexpr FieldRule kSliceRules[] = {
+    INGOT_ZERO(IngotSliceRecord, reserved),
+    INGOT_RANGE(IngotSliceRecord, flags, 0, INGOT_SLICE_OVERLAPS),
+    INGOT_RANGE(IngotSliceRecord, rank, 0, INGOT_MAX_SLICE_RANK),
+};
+
 ingot_status check_slice(const Tables& tables, const IngotSliceRecord& slice, const SliceRun& run,
                          const Place& place) {
   const auto bad = [&](uint32_t field, uint64_t found, uint64_t allowed) {
     return place.fail(INGOT_E_SLICE, field, found, allowed);
   };
-  if (slice.reserved != 0) return bad(FIELD(reserved), slice.reserved, 0);
-  if (slice.flags > INGOT_SLICE_OVERLAPS) return bad(FIELD(flags), slice.flags, 1);
+  INGOT_RETURN_IF(check_fields(&slice, kSliceRules, INGOT_E_SLICE, place));
   const uint64_t size = element_size(slice.dtype);
-  const bool same_type = slice.dtype == run.slot.dtype || run.slot.dtype == INGOT_DTYPE_U8;
-  if (size == 0 || !same_type) return bad(FIELD(dtype), slice.dtype, run.slot.dtype);
-  if (slice.rank > INGOT_MAX_SLICE_RANK) return bad(FIELD(rank), slice.rank, INGOT_MAX_SLICE_RANK);
+  const bool same_type = slice.dtype == run.slot->dtype || run.slot->dtype == INGOT_DTYPE_U8;
+  if (size == 0 || !same_type) return bad(FIELD(dtype), slice.dtype, run.slot->dtype);
   uint64_t nbytes = size;
   for (uint32_t i = 0; i < INGOT_MAX_SLICE_RANK; ++i) {
     const bool used = i < slice.rank;
@@ -256,8 +276,8 @@ ingot_status check_slice(const Tables& tables, const IngotSliceRecord& slice, co
     }
   }
   if (slice.nbytes != nbytes) return bad(FIELD(nbytes), slice.nbytes, nbytes);
-  if (!inside(slice.offset, slice.nbytes, run.slot.nbytes)) {
-    return bad(FIELD(offset), slice.offset, run.slot.nbytes);
+  if (!inside(slice.offset, slice.nbytes, run.slot->nbytes)) {
+    return bad(FIELD(offset), slice.offset, run.slot->nbytes);
   }
   const bool frame = slice.rank == 1 && slice.dtype == INGOT_DTYPE_U8 && run.packed();
   INGOT_RETURN_IF(check_frame_reference(tables, slice.camera, frame, slice.nbytes, INGOT_E_SLICE,
@@ -269,9 +289,10 @@ ingot_status begin_run(const Tables& tables, uint32_t io, uint32_t record, Slice
                        const Place& place) {
   INGOT_RETURN_IF(finish_run(*run, place));
   if (io >= tables.io.count) return place.fail(INGOT_E_SLICE, FIELD(io), io, tables.io.count);
-  if (run->io != kNone && io < run->io) return place.fail(INGOT_E_SLICE, FIELD(io), io, run->io);
-  *run = {io, record, 0, 0, tables.io[io]};
-  const IngotIoRecord& slot = run->slot;
+  if (run->slot != nullptr && io < run->io)
+    return place.fail(INGOT_E_SLICE, FIELD(io), io, run->io);
+  *run = {io, record, 0, 0, &tables.io[io]};
+  const IngotIoRecord& slot = *run->slot;
   Extent extent;
   const bool measured = measure(slot.dtype, slot.rank, slot.shape, slot.strides, &extent);
   // A slot that is cut has no padding of its own.
@@ -285,12 +306,11 @@ ingot_status check_slices(const ingot_artifact& artifact, const Tables& tables, 
   place.section = tables.slices.section;
   SliceRun run;
   for (place.record = 0; place.record < tables.slices.count; ++place.record) {
-    const IngotSliceRecord slice = tables.slices[place.record];
-    INGOT_RETURN_IF(check_name(artifact, slice.name, place, 0));
-    if (slice.io != run.io) {
+    const IngotSliceRecord& slice = tables.slices[place.record];
+    if (run.slot == nullptr || slice.io != run.io) {
       INGOT_RETURN_IF(begin_run(tables, slice.io, place.record, &run, place));
     }
-    INGOT_RETURN_IF(check_unique_name(artifact, tables.slices, run.first, place.record, place));
+    INGOT_RETURN_IF(check_own_name(artifact, NamedTable(tables.slices), run.first, place));
     INGOT_RETURN_IF(check_slice(tables, slice, run, place));
     run.offset = slice.offset;
     const uint64_t end = slice.offset + slice.nbytes;  // inside the slot, checked
@@ -303,21 +323,19 @@ ingot_status check_slices(const ingot_artifact& artifact, const Tables& tables, 
 
 // ---- step 26 ------------------------------------------------------------------------------------
 
-template <typename Record>
-void add_table(Sha256* hash, const ingot_artifact& artifact, const Table<Record>& table) {
+void add_table(Sha256* hash, const ingot_artifact& artifact, const NamedTable& table) {
   sha256_add(hash, &table.count, sizeof table.count);
   for (uint32_t i = 0; i < table.count; ++i) {
-    const Record record = table[i];
-    sha256_add(hash, &record.name.length, sizeof record.name.length);
-    sha256_add(hash, name_of(artifact, record.name), record.name.length);
-    sha256_add(hash, reinterpret_cast<const uint8_t*>(&record) + sizeof record.name,
-               sizeof record - sizeof record.name);
+    const IngotName name = table.name(i);
+    sha256_add(hash, &name.length, sizeof name.length);
+    sha256_add(hash, name_of(artifact, name), name.length);
+    sha256_add(hash, table.record(i) + sizeof name, table.record_nbytes - sizeof name);
   }
 }
 
 }  // namespace
 
-ingot_status check_name(const ingot_artifact& artifact, IngotName name, Place place,
+ingot_status check_name(const ingot_artifact& artifact, IngotName name, const Place& place,
                         uint32_t field) {
   const Bytes& strings = artifact.strings;
   const bool placed = name.length >= 1 && name.length <= INGOT_MAX_NAME &&
@@ -347,7 +365,7 @@ ingot_status check_models(const ingot_artifact& artifact, ingot_error* error) {
   Sha256 hash;
   begin_tagged(&hash, artifact.hash, tag);
   for (place.record = 0; place.record < models.count; ++place.record) {
-    const IngotModelRecord model = models[place.record];
+    const IngotModelRecord& model = models[place.record];
     INGOT_RETURN_IF(check_model(artifact, model, place));
     sha256_add(&hash, model.onnx_sha256, 32);
     sha256_add(&hash, model.external_sha256, 32);
@@ -372,14 +390,14 @@ ingot_status check_interface_digest(const ingot_artifact& artifact, const Tables
   static const char tag[32] = INGOT_TAG_INTERFACE;
   Sha256 hash;
   begin_tagged(&hash, artifact.hash, tag);
-  add_table(&hash, artifact, tables.io);
-  add_table(&hash, artifact, tables.slices);
-  add_table(&hash, artifact, tables.cameras);
+  add_table(&hash, artifact, NamedTable(tables.io));
+  add_table(&hash, artifact, NamedTable(tables.slices));
+  add_table(&hash, artifact, NamedTable(tables.cameras));
   uint8_t digest[32];
   sha256_end(&hash, digest);
   place.section = artifact.variants.section;
   place.record = tables.variant;
-  if (std::memcmp(digest, tables.record.interface_sha256, 32) == 0) return kOk;
+  if (std::memcmp(digest, tables.record->interface_sha256, 32) == 0) return kOk;
   return place.fail(INGOT_E_INTERFACE, INGOT_FIELD(IngotVariantRecord, interface_sha256));
 }
 

@@ -9,35 +9,35 @@ namespace {
 
 #define FIELD(name) INGOT_FIELD(IngotArenaRecord, name)
 
+constexpr FieldRule kArenaRules[] = {
+    INGOT_ZERO(IngotArenaRecord, reserved),
+    INGOT_RANGE(IngotArenaRecord, align_log2, INGOT_MIN_ALIGN_LOG2, INGOT_MAX_ALIGN_LOG2),
+    INGOT_RANGE(IngotArenaRecord, role, INGOT_ARENA_FRAME, INGOT_ARENA_STATE),
+};
+
 ingot_status check_arenas(const Tables& tables, Place place) {
   place.step = 20;
   place.section = tables.arenas.section;
   uint64_t totals[2] = {0, 0};
   for (place.record = 0; place.record < tables.arenas.count; ++place.record) {
-    const IngotArenaRecord arena = tables.arenas[place.record];
+    const IngotArenaRecord& arena = tables.arenas[place.record];
     const auto bad = [&](uint32_t field, uint64_t found, uint64_t allowed) {
       return place.fail(INGOT_E_ARENA, field, found, allowed);
     };
-    if (!all_zero(arena.reserved, sizeof arena.reserved)) return bad(FIELD(reserved), 0, 0);
+    INGOT_RETURN_IF(check_fields(&arena, kArenaRules, INGOT_E_ARENA, place));
     if (arena.nbytes % INGOT_ALIGNMENT != 0 || arena.nbytes > INGOT_MAX_ARENA_BYTES) {
       return bad(FIELD(nbytes), arena.nbytes, INGOT_MAX_ARENA_BYTES);
     }
-    if (arena.align_log2 < INGOT_MIN_ALIGN_LOG2 || arena.align_log2 > INGOT_MAX_ALIGN_LOG2) {
-      return bad(FIELD(align_log2), arena.align_log2, INGOT_MAX_ALIGN_LOG2);
-    }
     const uint16_t last_place = has_device(tables) ? INGOT_PLACE_DEVICE : INGOT_PLACE_HOST;
     if (arena.memory > last_place) return bad(FIELD(memory), arena.memory, last_place);
-    if (arena.role != INGOT_ARENA_FRAME && arena.role != INGOT_ARENA_STATE) {
-      return bad(FIELD(role), arena.role, INGOT_ARENA_STATE);
-    }
     totals[arena.memory] += arena.nbytes;  // at most 16 times 64 GiB
   }
   place.record = kNone;
-  if (totals[0] != tables.record.host_arena_bytes) {
-    return place.fail(INGOT_E_ARENA, kNone, totals[0], tables.record.host_arena_bytes);
+  if (totals[0] != tables.record->host_arena_bytes) {
+    return place.fail(INGOT_E_ARENA, kNone, totals[0], tables.record->host_arena_bytes);
   }
-  if (totals[1] != tables.record.device_arena_bytes) {
-    return place.fail(INGOT_E_ARENA, kNone, totals[1], tables.record.device_arena_bytes);
+  if (totals[1] != tables.record->device_arena_bytes) {
+    return place.fail(INGOT_E_ARENA, kNone, totals[1], tables.record->device_arena_bytes);
   }
   return kOk;
 }
@@ -94,7 +94,7 @@ ingot_status check_arena_place(const Tables& tables, const IngotBufferRecord& b,
     return kOk;
   }
   if (b.arena >= tables.arenas.count) return bad(FIELD(arena), b.arena, tables.arenas.count);
-  const IngotArenaRecord arena = tables.arenas[b.arena];
+  const IngotArenaRecord& arena = tables.arenas[b.arena];
   if (arena.memory != b.memory) return bad(FIELD(memory), b.memory, arena.memory);
   if (arena.role != role_of(b.kind)) return bad(FIELD(arena), arena.role, role_of(b.kind));
   if (b.align_log2 > arena.align_log2)
@@ -114,7 +114,7 @@ ingot_status check_slot_reference(const Tables& tables, const IngotBufferRecord&
   if (b.io >= tables.io.count) {
     return place.fail(INGOT_E_BUFFER, FIELD(io), b.io, tables.io.count);
   }
-  const IngotIoRecord io = tables.io[b.io];
+  const IngotIoRecord& io = tables.io[b.io];
   if (io.direction != direction_of(b.kind)) {
     return place.fail(INGOT_E_BUFFER, FIELD(io), io.direction, direction_of(b.kind));
   }
@@ -124,19 +124,19 @@ ingot_status check_slot_reference(const Tables& tables, const IngotBufferRecord&
   return kOk;
 }
 
+constexpr FieldRule kBufferRules[] = {
+    INGOT_RANGE(IngotBufferRecord, kind, INGOT_BUFFER_INPUT, INGOT_BUFFER_NEXT_STATE),
+    INGOT_RANGE(IngotBufferRecord, align_log2, INGOT_MIN_ALIGN_LOG2, INGOT_MAX_ALIGN_LOG2),
+};
+
 ingot_status check_buffer(const Tables& tables, const IngotBufferRecord& b, const Place& place) {
   const auto bad = [&](uint32_t field, uint64_t found, uint64_t allowed) {
     return place.fail(INGOT_E_BUFFER, field, found, allowed);
   };
   if (b.id != place.record) return bad(FIELD(id), b.id, place.record);
-  if (b.kind < INGOT_BUFFER_INPUT || b.kind > INGOT_BUFFER_NEXT_STATE) {
-    return bad(FIELD(kind), b.kind, INGOT_BUFFER_NEXT_STATE);
-  }
+  INGOT_RETURN_IF(check_fields(&b, kBufferRules, INGOT_E_BUFFER, place));
   const uint8_t last_place = has_device(tables) ? INGOT_PLACE_DEVICE : INGOT_PLACE_HOST;
   if (b.memory > last_place) return bad(FIELD(memory), b.memory, last_place);
-  if (b.align_log2 < INGOT_MIN_ALIGN_LOG2 || b.align_log2 > INGOT_MAX_ALIGN_LOG2) {
-    return bad(FIELD(align_log2), b.align_log2, INGOT_MAX_ALIGN_LOG2);
-  }
   INGOT_RETURN_IF(check_flags(b, place));
   INGOT_RETURN_IF(check_arena_place(tables, b, place));
   INGOT_RETURN_IF(check_slot_reference(tables, b, place));
@@ -153,7 +153,7 @@ ingot_status check_slot_buffers(const Tables& tables, Place place) {
   uint8_t next[INGOT_MAX_IO] = {};
   bool in_place[INGOT_MAX_IO] = {};
   for (place.record = 0; place.record < tables.buffers.count; ++place.record) {
-    const IngotBufferRecord b = tables.buffers[place.record];
+    const IngotBufferRecord& b = tables.buffers[place.record];
     if (!has_slot(b.kind)) continue;
     uint8_t& seen = b.kind == INGOT_BUFFER_NEXT_STATE ? next[b.io] : own[b.io];
     if (seen != 0) return place.fail(INGOT_E_BUFFER, FIELD(io), b.io, 1);
@@ -185,7 +185,7 @@ ingot_status check_init(const ingot_artifact& artifact, const Tables& tables,
   if (b.init_section >= artifact.header.section_count) {
     return bad(FIELD(init_section), b.init_section, artifact.header.section_count);
   }
-  const IngotSectionEntry section = artifact.section(b.init_section);
+  const IngotSectionEntry& section = artifact.section(b.init_section);
   const bool ours = section.variant == INGOT_VARIANT_COMMON || section.variant == tables.variant;
   if (section.type != INGOT_SECTION_DATA || !ours) {
     return bad(FIELD(init_section), section.type, INGOT_SECTION_DATA);
@@ -219,10 +219,10 @@ bool may_share(const IngotBufferRecord& a, const IngotBufferRecord& b) {
 
 ingot_status check_overlap(const Tables& tables, Place place) {
   for (place.record = 0; place.record < tables.buffers.count; ++place.record) {
-    const IngotBufferRecord b = tables.buffers[place.record];
+    const IngotBufferRecord& b = tables.buffers[place.record];
     if (outside_arenas(b)) continue;
     for (uint32_t i = 0; i < place.record; ++i) {
-      const IngotBufferRecord other = tables.buffers[i];
+      const IngotBufferRecord& other = tables.buffers[i];
       if (!outside_arenas(other) && share_bytes(b, other) && !may_share(b, other)) {
         return place.fail(INGOT_E_BUFFER_OVERLAP, FIELD(arena_offset), place.record, i);
       }
@@ -250,20 +250,22 @@ ingot_status check_buffers(const ingot_artifact& artifact, const Tables& tables,
 
 #define FIELD(name) INGOT_FIELD(IngotViewRecord, name)
 
+constexpr FieldRule kViewRules[] = {
+    INGOT_ZERO(IngotViewRecord, reserved),
+    INGOT_RANGE(IngotViewRecord, rank, 0, INGOT_MAX_TENSOR_RANK),
+    INGOT_ZERO(IngotViewRecord, flags),
+};
+
 ingot_status check_view(const Tables& tables, const IngotViewRecord& view, const Place& place) {
   const auto bad = [&](uint32_t field, uint64_t found, uint64_t allowed) {
     return place.fail(INGOT_E_VIEW, field, found, allowed);
   };
-  if (view.reserved != 0) return bad(FIELD(reserved), view.reserved, 0);
+  INGOT_RETURN_IF(check_fields(&view, kViewRules, INGOT_E_VIEW, place));
   if (view.buffer >= tables.buffers.count) {
     return bad(FIELD(buffer), view.buffer, tables.buffers.count);
   }
   const uint32_t size = element_size(view.dtype);
   if (size == 0) return bad(FIELD(dtype), view.dtype, INGOT_DTYPE_U64);
-  if (view.rank > INGOT_MAX_TENSOR_RANK) {
-    return bad(FIELD(rank), view.rank, INGOT_MAX_TENSOR_RANK);
-  }
-  if (view.flags != 0) return bad(FIELD(flags), view.flags, 0);
   Extent extent;
   if (!measure(view.dtype, view.rank, view.shape, view.strides, &extent)) {
     return bad(FIELD(shape), view.rank, INGOT_MAX_TENSOR_RANK);

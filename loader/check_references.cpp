@@ -10,6 +10,12 @@ namespace {
 // Finite and not negative. Comparisons with NaN are false.
 bool sane(float value) { return value >= 0.0f && value <= 3.4028235e38f; }
 
+constexpr FieldRule kRules[] = {
+    INGOT_ZERO(IngotRefRecord, reserved_2c),
+    INGOT_ZERO(IngotRefRecord, reserved_38),
+    INGOT_RANGE(IngotRefRecord, origin, INGOT_ORIGIN_OWN_DOUBLE, INGOT_ORIGIN_MEASURED),
+};
+
 class ReferenceWalk {
  public:
   ReferenceWalk(const ingot_artifact& artifact, const Tables& tables, const Place& place)
@@ -105,7 +111,7 @@ ingot_status ReferenceWalk::check_data(const IngotRefRecord& r) {
 }
 
 ingot_status ReferenceWalk::check_record(const IngotRefRecord& r) {
-  if (r.reserved_2c != 0 || r.reserved_38 != 0) return bad(FIELD(reserved_2c), r.reserved_2c, 0);
+  INGOT_RETURN_IF(check_fields(&r, kRules, INGOT_E_REFVEC, place_));
   INGOT_RETURN_IF(check_position(r));
   if (r.io >= tables_.io.count) return bad(FIELD(io), r.io, tables_.io.count);
   if (seen_[r.io]) return bad(FIELD(io), r.io, tables_.io.count);
@@ -120,9 +126,6 @@ ingot_status ReferenceWalk::check_record(const IngotRefRecord& r) {
   if (input ? r.flags != 0 : r.flags > INGOT_REF_NAN_MATCHES) return bad(FIELD(flags), r.flags, 1);
   INGOT_RETURN_IF(check_data(r));
   INGOT_RETURN_IF(check_tolerances(r));
-  if (r.origin < INGOT_ORIGIN_OWN_DOUBLE || r.origin > INGOT_ORIGIN_MEASURED) {
-    return bad(FIELD(origin), r.origin, INGOT_ORIGIN_MEASURED);
-  }
   return check_ceilings(r);
 }
 

@@ -9,14 +9,21 @@ namespace {
 
 constexpr uint32_t kMaxSveBits = 2048;
 
+constexpr FieldRule kRules[] = {
+    INGOT_ZERO(IngotVariantRecord, reserved),
+    INGOT_RANGE(IngotVariantRecord, arch, INGOT_ARCH_X86_64, INGOT_ARCH_AARCH64),
+    INGOT_RANGE(IngotVariantRecord, endian, INGOT_ENDIAN_LITTLE, INGOT_ENDIAN_LITTLE),
+    INGOT_RANGE(IngotVariantRecord, os, INGOT_OS_LINUX, INGOT_OS_NONE),
+    INGOT_RANGE(IngotVariantRecord, threads, 1, INGOT_MAX_THREADS),
+    INGOT_RANGE(IngotVariantRecord, device_kind, INGOT_DEVICE_NONE, INGOT_DEVICE_VULKAN),
+    INGOT_RANGE(IngotVariantRecord, stack_bytes, 0, INGOT_MAX_STACK_BYTES),
+};
+
 ingot_status check_processor(const IngotVariantRecord& v, const Place& place) {
   const auto bad = [&](uint32_t field, uint64_t found, uint64_t allowed) {
     return place.fail(INGOT_E_VARIANT, field, found, allowed);
   };
   const bool x86 = v.arch == INGOT_ARCH_X86_64;
-  if (!x86 && v.arch != INGOT_ARCH_AARCH64) return bad(FIELD(arch), v.arch, INGOT_ARCH_AARCH64);
-  if (v.endian != INGOT_ENDIAN_LITTLE) return bad(FIELD(endian), v.endian, INGOT_ENDIAN_LITTLE);
-  if (v.os < INGOT_OS_LINUX || v.os > INGOT_OS_NONE) return bad(FIELD(os), v.os, INGOT_OS_NONE);
   if (!x86 && v.xcr0 != 0) return bad(FIELD(xcr0), v.xcr0, 0);
   if (v.sve_bits != 0 && (x86 || v.sve_bits % 128 != 0 || v.sve_bits > kMaxSveBits)) {
     return bad(FIELD(sve_bits), v.sve_bits, x86 ? 0 : kMaxSveBits);
@@ -26,22 +33,14 @@ ingot_status check_processor(const IngotVariantRecord& v, const Place& place) {
   }
   const uint32_t usual = x86 ? INGOT_FP_X86_DEFAULT : INGOT_FP_AARCH64_DEFAULT;
   const uint32_t flush = x86 ? INGOT_FP_X86_FLUSH : INGOT_FP_AARCH64_FLUSH;
-  if (v.fp_control != usual && v.fp_control != flush) {
-    return bad(FIELD(fp_control), v.fp_control, usual);
-  }
-  if (v.threads < 1 || v.threads > INGOT_MAX_THREADS) {
-    return bad(FIELD(threads), v.threads, INGOT_MAX_THREADS);
-  }
-  return kOk;
+  const bool known_control = v.fp_control == usual || v.fp_control == flush;
+  return known_control ? kOk : bad(FIELD(fp_control), v.fp_control, usual);
 }
 
 ingot_status check_device(const IngotVariantRecord& v, const Place& place) {
   const auto bad = [&](uint32_t field, uint64_t found, uint64_t allowed) {
     return place.fail(INGOT_E_VARIANT, field, found, allowed);
   };
-  if (v.device_kind > INGOT_DEVICE_VULKAN) {
-    return bad(FIELD(device_kind), v.device_kind, INGOT_DEVICE_VULKAN);
-  }
   if (v.device_kind == INGOT_DEVICE_NONE) {
     const bool nothing = v.device_arch_rule == 0 && v.device_arch == 0 && v.driver_min[0] == 0 &&
                          v.driver_min[1] == 0 && v.device_memory == 0 &&
@@ -61,9 +60,7 @@ ingot_status check_device(const IngotVariantRecord& v, const Place& place) {
 
 ingot_status check_variant(const ingot_artifact& artifact, const IngotVariantRecord& v,
                            const Place& place) {
-  if (!all_zero(v.reserved, sizeof v.reserved)) {
-    return place.fail(INGOT_E_VARIANT, FIELD(reserved));
-  }
+  INGOT_RETURN_IF(check_fields(&v, kRules, INGOT_E_VARIANT, place));
   INGOT_RETURN_IF(check_name(artifact, v.name, place, FIELD(name)));
   for (uint32_t i = 0; i < place.record; ++i) {
     if (same_name(artifact, artifact.variants[i].name, v.name)) {
@@ -81,9 +78,6 @@ ingot_status check_variant(const ingot_artifact& artifact, const IngotVariantRec
       v.device_arena_bytes > header.max_device_arena) {
     return place.fail(INGOT_E_VARIANT, FIELD(device_arena_bytes), v.device_arena_bytes,
                       header.max_device_arena);
-  }
-  if (v.stack_bytes > INGOT_MAX_STACK_BYTES) {
-    return place.fail(INGOT_E_VARIANT, FIELD(stack_bytes), v.stack_bytes, INGOT_MAX_STACK_BYTES);
   }
   return kOk;
 }
@@ -124,7 +118,7 @@ void store_layouts(ingot_error* error, const ingot_layout& found,
                                found.y_height, found.uv_height, found.uv_offset};
   std::memcpy(error->layout_found, numbers, sizeof numbers);
   if (cameras.count == 0) return;
-  const IngotCameraRecord camera = cameras[0];
+  const IngotCameraRecord& camera = cameras[0];
   const uint64_t built[6] = {camera.width,    camera.height,    camera.stride,
                              camera.y_height, camera.uv_height, camera.uv_offset};
   std::memcpy(error->layout_allowed, built, sizeof built);
@@ -138,7 +132,7 @@ ingot_status check_layouts(const ingot_artifact& artifact, const ingot_policy& p
   for (uint32_t n = 0; n < policy.layout_count; ++n) {
     bool known = false;
     for (uint32_t i = 0; i < cameras.count; ++i) {
-      const IngotCameraRecord camera = cameras[i];
+      const IngotCameraRecord& camera = cameras[i];
       known = known || (same_layout(camera, policy.layouts[n]) &&
                         (policy.camera == nullptr || policy.layout_count > 1 ||
                          name_is(artifact, camera.name, policy.camera)));
@@ -159,7 +153,7 @@ ingot_status check_layouts(const ingot_artifact& artifact, const ingot_policy& p
 // Everything of step 18 for one variant. The order of its checks is how far it came.
 ingot_status check_candidate(const ingot_artifact& artifact, const ingot_policy& policy,
                              const ingot_host& host, uint32_t variant, const Place& place) {
-  const IngotVariantRecord v = artifact.variants[variant];
+  const IngotVariantRecord& v = artifact.variants[variant];
   const ingot_status fits = variant_fits(v, host);
   if (fits != kOk) return place.fail(fits, kNone, v.arch, host.arch);
   if (policy.interface_sha256 != nullptr &&
@@ -227,7 +221,7 @@ ingot_status check_variants(const ingot_artifact& artifact, ingot_error* error) 
   uint64_t host_arena = 0;
   uint64_t device_arena = 0;
   for (place.record = 0; place.record < variants.count; ++place.record) {
-    const IngotVariantRecord v = variants[place.record];
+    const IngotVariantRecord& v = variants[place.record];
     place.variant = place.record;
     INGOT_RETURN_IF(check_variant(artifact, v, place));
     if (v.host_arena_bytes > host_arena) host_arena = v.host_arena_bytes;

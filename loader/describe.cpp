@@ -35,7 +35,9 @@ void ingot_artifact_describe(const ingot_artifact* artifact, ingot_artifact_info
   const Tables& tables = artifact->tables;
   std::memcpy(info->id, artifact->id, 32);
   std::memcpy(info->model_sha256, header.model_sha256, 32);
-  std::memcpy(info->interface_sha256, tables.record.interface_sha256, 32);
+  if (tables.record != nullptr) {
+    std::memcpy(info->interface_sha256, tables.record->interface_sha256, 32);
+  }
   std::memcpy(info->product, header.product, 32);
   std::memcpy(info->device_family, header.device_family, 32);
   info->version_major = header.version_major;
@@ -75,7 +77,7 @@ void ingot_artifact_describe(const ingot_artifact* artifact, ingot_artifact_info
 ingot_status ingot_variant_describe(const ingot_artifact* artifact, uint32_t index,
                                     ingot_variant_info* info) {
   if (index >= artifact->variants.count) return INGOT_E_ARG_UNKNOWN;
-  const IngotVariantRecord v = artifact->variants[index];
+  const IngotVariantRecord& v = artifact->variants[index];
   std::memset(info, 0, sizeof *info);
   info->name = name_of(*artifact, v.name);
   info->arch = v.arch;
@@ -100,7 +102,7 @@ ingot_status ingot_io_describe(const ingot_artifact* artifact, uint32_t index,
                                ingot_io_info* info) {
   const Tables& tables = artifact->tables;
   INGOT_RETURN_IF(index_status(*artifact, index, tables.io.count));
-  const IngotIoRecord io = tables.io[index];
+  const IngotIoRecord& io = tables.io[index];
   std::memset(info, 0, sizeof *info);
   info->name = name_of(*artifact, io.name);
   info->index = index;
@@ -113,7 +115,7 @@ ingot_status ingot_io_describe(const ingot_artifact* artifact, uint32_t index,
   info->logical_nbytes = io.logical_nbytes;
   info->camera = io.camera;
   for (uint32_t i = 0; i < tables.buffers.count; ++i) {
-    const IngotBufferRecord b = tables.buffers[i];
+    const IngotBufferRecord& b = tables.buffers[i];
     if (b.io != index || b.kind == INGOT_BUFFER_NEXT_STATE) continue;
     info->buffer = i;
     info->by_pointer = (b.flags & INGOT_BUFFER_CALLER_MEMORY) != 0 ? 1 : 0;
@@ -126,7 +128,7 @@ ingot_status ingot_io_describe(const ingot_artifact* artifact, uint32_t index,
 ingot_status ingot_slice_describe(const ingot_artifact* artifact, uint32_t index,
                                   ingot_slice_info* info) {
   INGOT_RETURN_IF(index_status(*artifact, index, artifact->tables.slices.count));
-  const IngotSliceRecord slice = artifact->tables.slices[index];
+  const IngotSliceRecord& slice = artifact->tables.slices[index];
   std::memset(info, 0, sizeof *info);
   info->name = name_of(*artifact, slice.name);
   info->io = slice.io;
@@ -143,7 +145,7 @@ ingot_status ingot_slice_describe(const ingot_artifact* artifact, uint32_t index
 ingot_status ingot_camera_describe(const ingot_artifact* artifact, uint32_t index,
                                    ingot_camera_info* info) {
   INGOT_RETURN_IF(index_status(*artifact, index, artifact->tables.cameras.count));
-  const IngotCameraRecord c = artifact->tables.cameras[index];
+  const IngotCameraRecord& c = artifact->tables.cameras[index];
   std::memset(info, 0, sizeof *info);
   info->name = name_of(*artifact, c.name);
   info->layout = {c.width, c.height, c.stride, c.y_height, c.uv_height, 0, c.uv_offset};
@@ -159,7 +161,7 @@ ingot_status ingot_camera_describe(const ingot_artifact* artifact, uint32_t inde
 ingot_status ingot_buffer_describe(const ingot_artifact* artifact, uint32_t index,
                                    ingot_buffer_info* info) {
   INGOT_RETURN_IF(index_status(*artifact, index, artifact->tables.buffers.count));
-  const IngotBufferRecord b = artifact->tables.buffers[index];
+  const IngotBufferRecord& b = artifact->tables.buffers[index];
   std::memset(info, 0, sizeof *info);
   info->kind = b.kind;
   info->arena = b.arena;
@@ -175,7 +177,7 @@ ingot_status ingot_call_describe(const ingot_artifact* artifact, uint32_t index,
                                  ingot_call_info* info) {
   const Tables& tables = artifact->tables;
   INGOT_RETURN_IF(index_status(*artifact, index, tables.calls.count));
-  const IngotCallRecord call = tables.calls[index];
+  const IngotCallRecord& call = tables.calls[index];
   std::memset(info, 0, sizeof *info);
   info->kind = call.kind;
   info->queue = call.queue;
@@ -187,7 +189,7 @@ ingot_status ingot_call_describe(const ingot_artifact* artifact, uint32_t index,
   info->arg_count = call.arg_count;
   info->source = call.source;
   for (uint32_t i = 0; i < call.arg_count; ++i) {
-    const IngotArgRecord arg = tables.args[call.arg_first + i];
+    const IngotArgRecord& arg = tables.args[call.arg_first + i];
     if (arg.kind != INGOT_ARG_VIEW) continue;
     const uint64_t nbytes = tables.views[arg.view].nbytes;
     if ((arg.access & INGOT_ACCESS_READ) != 0) info->read_nbytes += nbytes;
@@ -200,15 +202,15 @@ ingot_status ingot_argument_describe(const ingot_artifact* artifact, uint32_t ca
                                      uint32_t argument, ingot_argument_info* info) {
   const Tables& tables = artifact->tables;
   INGOT_RETURN_IF(index_status(*artifact, call_index, tables.calls.count));
-  const IngotCallRecord call = tables.calls[call_index];
+  const IngotCallRecord& call = tables.calls[call_index];
   if (argument >= call.arg_count) return INGOT_E_ARG_UNKNOWN;
-  const IngotArgRecord arg = tables.args[call.arg_first + argument];
+  const IngotArgRecord& arg = tables.args[call.arg_first + argument];
   std::memset(info, 0, sizeof *info);
   info->buffer = kNone;
   info->access = arg.access;
   info->immediate = arg.immediate;
   if (arg.kind != INGOT_ARG_VIEW) return kOk;
-  const IngotViewRecord view = tables.views[arg.view];
+  const IngotViewRecord& view = tables.views[arg.view];
   info->buffer = view.buffer;
   info->dtype = view.dtype;
   info->rank = view.rank;

@@ -9,44 +9,27 @@ constexpr uint64_t kFirstEntries = INGOT_HEADER_SIZE;
 
 #define FIELD(name) INGOT_FIELD(IngotHeader, name)
 
-ingot_status check_reserved(const IngotHeader& header, const Place& place) {
-  if (header.reserved_78 != 0) return place.fail(INGOT_E_RESERVED, FIELD(reserved_78));
-  if (!all_zero(header.reserved_c0, sizeof header.reserved_c0)) {
-    return place.fail(INGOT_E_RESERVED, FIELD(reserved_c0));
-  }
-  if (header.reserved_10c != 0) return place.fail(INGOT_E_RESERVED, FIELD(reserved_10c));
-  if (!all_zero(header.reserved_150, sizeof header.reserved_150)) {
-    return place.fail(INGOT_E_RESERVED, FIELD(reserved_150));
-  }
-  return kOk;
-}
-
-struct Constant {
-  uint32_t field;
-  uint64_t found;
-  uint64_t allowed;
+constexpr FieldRule kReserved[] = {
+    INGOT_ZERO(IngotHeader, reserved_78),
+    INGOT_ZERO(IngotHeader, reserved_c0),
+    INGOT_ZERO(IngotHeader, reserved_10c),
+    INGOT_ZERO(IngotHeader, reserved_150),
 };
 
-ingot_status check_constants(const IngotHeader& header, const Place& place) {
-  const Constant constants[] = {
-      {FIELD(section_table_offset), header.section_table_offset, INGOT_HEADER_SIZE},
-      {FIELD(section_entry_size), header.section_entry_size, INGOT_SECTION_ENTRY_SIZE},
-      {FIELD(block_size_log2), header.block_size_log2, INGOT_BLOCK_SIZE_LOG2},
-      {FIELD(hash_algorithm), header.hash_algorithm, INGOT_HASH_SHA256},
-      {FIELD(alignment_log2), header.alignment_log2, INGOT_ALIGNMENT_LOG2},
-  };
-  for (const Constant& constant : constants) {
-    if (constant.found != constant.allowed) {
-      return place.fail(INGOT_E_HEADER_FIELD, constant.field, constant.found, constant.allowed);
-    }
-  }
-  if (header.build_class < INGOT_BUILD_CLASS_DEVELOPMENT ||
-      header.build_class > INGOT_BUILD_CLASS_RELEASE) {
-    return place.fail(INGOT_E_HEADER_FIELD, FIELD(build_class), header.build_class,
-                      INGOT_BUILD_CLASS_RELEASE);
-  }
-  return kOk;
-}
+constexpr FieldRule kConstants[] = {
+    INGOT_RANGE(IngotHeader, section_table_offset, INGOT_HEADER_SIZE, INGOT_HEADER_SIZE),
+    INGOT_RANGE(IngotHeader, section_entry_size, INGOT_SECTION_ENTRY_SIZE,
+                INGOT_SECTION_ENTRY_SIZE),
+    INGOT_RANGE(IngotHeader, block_size_log2, INGOT_BLOCK_SIZE_LOG2, INGOT_BLOCK_SIZE_LOG2),
+    INGOT_RANGE(IngotHeader, hash_algorithm, INGOT_HASH_SHA256, INGOT_HASH_SHA256),
+    INGOT_RANGE(IngotHeader, alignment_log2, INGOT_ALIGNMENT_LOG2, INGOT_ALIGNMENT_LOG2),
+    INGOT_RANGE(IngotHeader, build_class, INGOT_BUILD_CLASS_DEVELOPMENT, INGOT_BUILD_CLASS_RELEASE),
+};
+
+constexpr FieldRule kLimits[] = {
+    INGOT_RANGE(IngotHeader, section_count, 1, INGOT_MAX_SECTIONS),
+    INGOT_RANGE(IngotHeader, variant_count, 1, INGOT_MAX_VARIANTS),
+};
 
 // The layout follows from two counts; every number must be the one that follows.
 ingot_status check_equations(const IngotHeader& header, const Place& place) {
@@ -108,18 +91,11 @@ ingot_status check_product(const IngotHeader& header, const ingot_policy& policy
 
 ingot_status check_header_fields(const IngotHeader& header, ingot_error* error) {
   const Place place = {error, 8, kNone, kNone, kNone};
-  INGOT_RETURN_IF(check_reserved(header, place));
+  INGOT_RETURN_IF(check_fields(&header, kReserved, INGOT_E_RESERVED, place));
   const uint64_t unknown = header.features_required & ~INGOT_FEATURES_KNOWN;
   if (unknown != 0) return place.fail(INGOT_E_FEATURE, FIELD(features_required), unknown, 0);
-  INGOT_RETURN_IF(check_constants(header, place));
-  if (header.section_count == 0 || header.section_count > INGOT_MAX_SECTIONS) {
-    return place.fail(INGOT_E_LIMIT, FIELD(section_count), header.section_count,
-                      INGOT_MAX_SECTIONS);
-  }
-  if (header.variant_count == 0 || header.variant_count > INGOT_MAX_VARIANTS) {
-    return place.fail(INGOT_E_LIMIT, FIELD(variant_count), header.variant_count,
-                      INGOT_MAX_VARIANTS);
-  }
+  INGOT_RETURN_IF(check_fields(&header, kConstants, INGOT_E_HEADER_FIELD, place));
+  INGOT_RETURN_IF(check_fields(&header, kLimits, INGOT_E_LIMIT, place));
   return check_equations(header, place);
 }
 

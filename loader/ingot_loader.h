@@ -505,7 +505,7 @@ uint32_t ingot_find_io(const ingot_artifact* artifact, const char* name);
 typedef struct ingot_instance ingot_instance;
 
 enum {
-  INGOT_RUN_CHECK_OUTPUTS = 1,  /* every float output and next state must be finite */
+  INGOT_RUN_CHECK_OUTPUTS = 1,  /* float outputs must be finite; next states always must */
   INGOT_RUN_REFUSE_CLAMPED = 2, /* a clamped index rejects the frame instead of only flagging it */
   INGOT_RUN_POISON = 4,    /* fill frame arenas and copied outputs with 0xFF before every frame */
   INGOT_RUN_LOCK_PAGES = 8 /* mlock the arenas; failure is not an error */
@@ -604,7 +604,8 @@ typedef struct ingot_frame {
  *   TRANSFORM_*          a matrix was refused: nothing ran, or (policy "fill" of the artifact) the
  *                        frame ran with the fill value: accepted, not valid
  *   RUN_FAILED           a program reported failure; states keep their old values
- *   OUTPUT_NONFINITE     with CHECK_OUTPUTS; states keep their old values
+ *   OUTPUT_NONFINITE     a next state or, with CHECK_OUTPUTS, an output; states keep their old
+ *                        values
  *   INDEX_CLAMPED        accepted and valid, unless REFUSE_CLAMPED
  * After a frame that was not accepted the content of bound by_pointer outputs is undefined; copied
  * outputs still hold the last accepted frame. */

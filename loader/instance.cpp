@@ -27,7 +27,7 @@ bool allocate_tables(ingot_instance* instance, const Tables& tables) {
 
 ingot_status allocate_arenas(ingot_instance* instance, const Tables& tables, const Place& place) {
   for (uint32_t i = 0; i < tables.arenas.count; ++i) {
-    const IngotArenaRecord arena = tables.arenas[i];
+    const IngotArenaRecord& arena = tables.arenas[i];
     const size_t nbytes = static_cast<size_t>(arena.nbytes);
     instance->arenas[i] =
         map_guarded(nbytes, size_t{1} << arena.align_log2, &instance->arena_start[i]);
@@ -49,7 +49,7 @@ const uint8_t* initial_data(const ingot_artifact& artifact, const IngotBufferRec
 void place_buffers(ingot_instance* instance, const Tables& tables) {
   const ingot_artifact& artifact = *instance->artifact;
   for (uint32_t i = 0; i < tables.buffers.count; ++i) {
-    const IngotBufferRecord b = tables.buffers[i];
+    const IngotBufferRecord& b = tables.buffers[i];
     instance->first_pointer_of_buffer[i] = kNone;
     uint8_t*& address = instance->buffer_address[i];
     if (b.kind == INGOT_BUFFER_CONST) {
@@ -84,7 +84,7 @@ void plan_calls(ingot_instance* instance, const Tables& tables) {
   uint32_t pointers = 0;
   uint32_t scalars = 0;
   for (uint32_t i = 0; i < tables.calls.count; ++i) {
-    const IngotCallRecord call = tables.calls[i];
+    const IngotCallRecord& call = tables.calls[i];
     PlannedCall& plan = instance->calls[i];
     plan.kind = call.kind;
     plan.first_pointer = pointers;
@@ -95,12 +95,12 @@ void plan_calls(ingot_instance* instance, const Tables& tables) {
       plan.outer_range = call.grid[0];
     }
     for (uint32_t n = 0; n < call.arg_count; ++n) {
-      const IngotArgRecord arg = tables.args[call.arg_first + n];
+      const IngotArgRecord& arg = tables.args[call.arg_first + n];
       if (arg.kind == INGOT_ARG_IMMEDIATE) {
         instance->scalars[scalars++] = arg.immediate;
         continue;
       }
-      const IngotViewRecord view = tables.views[arg.view];
+      const IngotViewRecord& view = tables.views[arg.view];
       plan.nbytes = view.nbytes;
       uint32_t& head = instance->first_pointer_of_buffer[view.buffer];
       instance->pointers[pointers] = {view.buffer, head, view.offset};
@@ -185,7 +185,7 @@ void ingot_instance_destroy(ingot_instance* instance) {
 void ingot_reset(ingot_instance* instance) {
   const Tables& tables = instance->artifact->tables;
   for (uint32_t i = 0; i < tables.buffers.count; ++i) {
-    const IngotBufferRecord b = tables.buffers[i];
+    const IngotBufferRecord& b = tables.buffers[i];
     if (b.kind != INGOT_BUFFER_STATE && b.kind != INGOT_BUFFER_NEXT_STATE) continue;
     const auto nbytes = static_cast<size_t>(b.nbytes);
     if (b.init_section == kNone) {

@@ -25,7 +25,13 @@ struct Place {
   uint32_t record;
 
   ingot_status fail(ingot_status number, uint32_t field = kNone, uint64_t found = 0,
-                    uint64_t allowed = 0) const;
+                    uint64_t allowed = 0) const {
+    return store(number << 16 | (field & 0xFFFF), found, allowed);
+  }
+
+ private:
+  // Number and field in one word: there are some 300 callers.
+  ingot_status store(uint32_t number_and_field, uint64_t found, uint64_t allowed) const;
 };
 
 // Zeros, with "none" in every index. `error` may be null.
@@ -40,32 +46,56 @@ void clear_error(ingot_error* error);
 // Offset of a field within a record, for error places.
 #define INGOT_FIELD(record, field) static_cast<uint32_t>(offsetof(record, field))
 
+// A field of a record and the range that it must be in. Fields longer than 8 bytes must be zero.
+struct FieldRule {
+  uint16_t offset;
+  uint16_t nbytes;
+  uint32_t min;
+  uint32_t max;
+};
+
+#define INGOT_RANGE(record, field, min, max) \
+  {offsetof(record, field), sizeof(record::field), min, max}
+#define INGOT_ZERO(record, field) INGOT_RANGE(record, field, 0, 0)
+
+// The first field that is out of its range fails with this number.
+ingot_status check_fields(const void* record, const FieldRule* rules, size_t count,
+                          ingot_status number, const Place& place);
+
+template <size_t kCount>
+ingot_status check_fields(const void* record, const FieldRule (&rules)[kCount], ingot_status number,
+                          const Place& place) {
+  return check_fields(record, rules, kCount, number, place);
+}
+
 // ---- tables -------------------------------------------------------------------------------------
 
-// Records of one section. Reading copies the record out, as the format asks.
-template <typename Record>
-struct Table {
-  const uint8_t* base = nullptr;
-  uint32_t count = 0;
-  uint32_t section = kNone;
+// Records of one section, read where they lie: in the private copy, which nobody can write any
+// more. Sections start on 256 bytes and the sizes of records are multiples of 16, both checked
+// before a table is made.
+struct AnyTable {
+  const uint8_t* base;
+  uint32_t count;
+  uint32_t section;  // kNone if there is none
+};
 
-  Record operator[](uint32_t index) const {
-    Record record;
-    std::memcpy(&record, base + size_t{index} * sizeof(Record), sizeof(Record));
-    return record;
+template <typename Record>
+struct Table : AnyTable {
+  const Record& operator[](uint32_t index) const {
+    return reinterpret_cast<const Record*>(base)[index];
   }
 };
 
 struct Bytes {
-  const uint8_t* data = nullptr;
-  uint64_t nbytes = 0;
-  uint32_t section = kNone;
+  const uint8_t* data;
+  uint64_t nbytes;
+  uint32_t section;
 };
 
 // Everything that belongs to one variant, common sections included.
 struct Tables {
-  uint32_t variant = kNone;
-  IngotVariantRecord record;
+  uint32_t variant;
+  const IngotVariantRecord* record;  // null until a variant is chosen
   Table<IngotIoRecord> io;
   Table<IngotSliceRecord> slices;
   Table<IngotCameraRecord> cameras;
@@ -123,10 +153,8 @@ struct ingot_artifact {
   ingot::loader::CodePlace* code_places;
   uint32_t code_count;
 
-  IngotSectionEntry section(uint32_t index) const {
-    IngotSectionEntry entry;
-    std::memcpy(&entry, content + INGOT_HEADER_SIZE + size_t{index} * sizeof entry, sizeof entry);
-    return entry;
+  const IngotSectionEntry& section(uint32_t index) const {
+    return reinterpret_cast<const IngotSectionEntry*>(content + INGOT_HEADER_SIZE)[index];
   }
 };
 
@@ -138,7 +166,7 @@ inline const char* name_of(const ingot_artifact& artifact, IngotName name) {
 }
 
 inline bool has_device(const Tables& tables) {
-  return tables.record.device_kind != INGOT_DEVICE_NONE;
+  return tables.record->device_kind != INGOT_DEVICE_NONE;
 }
 
 uint32_t element_size(uint32_t dtype);
@@ -184,12 +212,13 @@ ingot_status check_interface_tables(const ingot_artifact& artifact, const Tables
                                     Place place);
 ingot_status check_memory_tables(const ingot_artifact& artifact, const Tables& tables, Place place);
 ingot_status check_call_tables(const ingot_artifact& artifact, const Tables& tables, Place place);
+ingot_status check_transforms(const Tables& tables, Place place);
 ingot_status check_references(const ingot_artifact& artifact, const Tables& tables, Place place);
 ingot_status check_interface_digest(const ingot_artifact& artifact, const Tables& tables,
                                     Place place);
 
 // A stored name: 1..255 bytes of the alphabet, on its own in STRINGS.
-ingot_status check_name(const ingot_artifact& artifact, IngotName name, Place place,
+ingot_status check_name(const ingot_artifact& artifact, IngotName name, const Place& place,
                         uint32_t field);
 bool same_name(const ingot_artifact& artifact, IngotName a, IngotName b);
 

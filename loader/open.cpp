@@ -151,7 +151,7 @@ ingot_status code_status(CodeMapping outcome, const Place& place) {
 // What will run is hashed where it will run.
 ingot_status check_mapped_code(const ingot_artifact& artifact, Place place) {
   for (uint32_t i = 0; i < artifact.code_count; ++i) {
-    const IngotSectionEntry entry = artifact.section(artifact.code_places[i].section);
+    const IngotSectionEntry& entry = artifact.section(artifact.code_places[i].section);
     place.section = artifact.code_places[i].section;
     const uint64_t body = artifact.header.body_offset;
     const auto first = static_cast<uint32_t>((entry.offset - body) / INGOT_BLOCK_SIZE);
@@ -181,7 +181,7 @@ ingot_status map_code_sections(ingot_artifact* artifact, ingot_error* error) {
   }
   uint32_t n = 0;
   for (uint32_t i = 0; i < artifact->header.section_count; ++i) {
-    const IngotSectionEntry entry = artifact->section(i);
+    const IngotSectionEntry& entry = artifact->section(i);
     if (!is_code_of(entry, artifact->tables.variant)) continue;
     artifact->code_places[n].section = i;
     pieces[n++] = {artifact->content + entry.offset, static_cast<size_t>(entry.span)};
@@ -249,9 +249,9 @@ ingot_status open_steps(ingot_artifact* artifact, const Source& source, const in
   INGOT_RETURN_IF(check_runnable(artifact->tables, error));
   ingot_host real;
   ingot_host_read(&real);
-  artifact->foreign = artifact->tables.record.arch != real.arch ||
+  artifact->foreign = artifact->tables.record->arch != real.arch ||
                       (options != nullptr && options->host != nullptr &&
-                       variant_fits(artifact->tables.record, real) != kOk);
+                       variant_fits(*artifact->tables.record, real) != kOk);
   if (!artifact->foreign) INGOT_RETURN_IF(map_code_sections(artifact, error));
   artifact->state = INGOT_STATE_COMPATIBLE;
   return kOk;

@@ -63,7 +63,7 @@ bool FrameRun::everything_bound() {
 
 void FrameRun::poison() {
   for (uint32_t i = 0; i < tables_.arenas.count; ++i) {
-    const IngotArenaRecord arena = tables_.arenas[i];
+    const IngotArenaRecord& arena = tables_.arenas[i];
     if (arena.role == INGOT_ARENA_FRAME) {
       std::memset(instance_.arena_start[i], 0xFF, static_cast<size_t>(arena.nbytes));
     }
@@ -84,7 +84,7 @@ void FrameRun::copy_inputs() {
 // Reads the matrices where the calls will read them.
 bool FrameRun::check_transforms() {
   for (uint32_t i = 0; i < tables_.transforms.count; ++i) {
-    const IngotTransformRecord t = tables_.transforms[i];
+    const IngotTransformRecord& t = tables_.transforms[i];
     const uint8_t* slot = instance_.buffer_address[instance_.slots[t.io].buffer];
     const ingot_status status = check_matrix(slot + t.matrix_offset, t.width, t.height);
     if (status == kOk) continue;
@@ -92,7 +92,7 @@ bool FrameRun::check_transforms() {
     if (filled_ == 0) reject(status, t.io);  // the number stays with the frame
     // Warps that share calls are replaced together.
     for (uint32_t k = 0; k < tables_.transforms.count; ++k) {
-      const IngotTransformRecord other = tables_.transforms[k];
+      const IngotTransformRecord& other = tables_.transforms[k];
       if (other.policy != INGOT_TRANSFORM_FILL || other.first_call != t.first_call) continue;
       filled_ |= uint64_t{1} << k;
     }
@@ -156,7 +156,7 @@ bool FrameRun::skip_call(uint32_t index) {
   bool skipped = false;
   for (uint32_t i = 0; i < tables_.transforms.count; ++i) {
     if ((filled_ >> i & 1) == 0) continue;
-    const IngotTransformRecord t = tables_.transforms[i];
+    const IngotTransformRecord& t = tables_.transforms[i];
     if (index < t.first_call || index > t.last_call) continue;
     skipped = true;
     if (index == t.last_call) fill(t);
@@ -179,32 +179,61 @@ bool FrameRun::make_calls() {
   return !refuse;
 }
 
-bool element_finite(uint32_t dtype, const uint8_t* at) {
-  switch (dtype) {
-    case INGOT_DTYPE_F32: return (load<uint32_t>(at) & 0x7F800000u) != 0x7F800000u;
-    case INGOT_DTYPE_F16: return (load<uint16_t>(at) & 0x7C00u) != 0x7C00u;
-    case INGOT_DTYPE_BF16: return (load<uint16_t>(at) & 0x7F80u) != 0x7F80u;
-    case INGOT_DTYPE_F64: return (load<uint64_t>(at) >> 52 & 0x7FFu) != 0x7FFu;
-    default: return true;
+// Of a floating-point type, repeated over a word: the bits of the exponent and the lowest of them.
+// An exponent of ones, and only that, carries into the sign when the lowest is added.
+struct FloatBits {
+  uint64_t exponent;
+  uint64_t lowest;
+
+  bool finite(uint64_t word) const {
+    const uint64_t signs = exponent + lowest;
+    return (((word & exponent) + lowest) & signs) == 0;
   }
+};
+
+FloatBits float_bits(uint32_t dtype) {
+  switch (dtype) {
+    case INGOT_DTYPE_F16: return {0x7C007C007C007C00u, 0x0400040004000400u};
+    case INGOT_DTYPE_BF16: return {0x7F807F807F807F80u, 0x0080008000800080u};
+    case INGOT_DTYPE_F64: return {0x7FF0000000000000u, 0x0010000000000000u};
+    default: return {0x7F8000007F800000u, 0x0080000000800000u};
+  }
+}
+
+// A state may be a long queue, so whole words first: 4 to 8 bytes for each cycle.
+bool dense_finite(const FloatBits& bits, const uint8_t* data, uint64_t nbytes) {
+  for (; nbytes >= 8; nbytes -= 8, data += 8) {
+    if (!bits.finite(load<uint64_t>(data))) return false;
+  }
+  uint64_t rest = 0;
+  std::memcpy(&rest, data, static_cast<size_t>(nbytes));
+  return bits.finite(rest);
 }
 
 bool FrameRun::finite(const Slot& slot, uint32_t buffer) {
   const uint8_t* data = instance_.buffer_address[buffer];
+  const FloatBits bits = float_bits(slot.io.dtype);
+  if (slot.io.nbytes == slot.io.logical_nbytes && dense_finite(bits, data, slot.io.nbytes)) {
+    return true;
+  }
+  const uint32_t size = element_size(slot.io.dtype);
   bool good = true;
   for_each_element(slot.io, [&](uint64_t index, uint64_t offset) {
-    good = element_finite(slot.io.dtype, data + offset);
+    good = dense_finite(bits, data + offset, size);
     if (!good) frame_.element = index;
     return good;
   });
   return good;
 }
 
+// A next state that is not finite would poison every later frame, so those are always looked at.
 bool FrameRun::check_finite() {
-  if ((instance_.flags & INGOT_RUN_CHECK_OUTPUTS) == 0) return true;
+  const bool outputs = (instance_.flags & INGOT_RUN_CHECK_OUTPUTS) != 0;
   for (uint32_t i = 0; i < tables_.io.count; ++i) {
     const Slot& slot = instance_.slots[i];
-    if (slot.io.direction == INGOT_DIRECTION_INPUT || !is_float(slot.io.dtype)) continue;
+    const bool checked = slot.io.direction == INGOT_DIRECTION_STATE ||
+                         (outputs && slot.io.direction == INGOT_DIRECTION_OUTPUT);
+    if (!checked || !is_float(slot.io.dtype) || slot.io.nbytes == 0) continue;
     const uint32_t buffer = slot.next_buffer != kNone ? slot.next_buffer : slot.buffer;
     if (!finite(slot, buffer)) return reject(INGOT_E_OUTPUT_NONFINITE, i);
   }
@@ -240,7 +269,7 @@ void FrameRun::run() {
   bool good = check_transforms();
   if (good) {
     note_frames();
-    write_fp_control(tables_.record.fp_control);
+    write_fp_control(tables_.record->fp_control);
     good = make_calls();
   }
   write_fp_control(host_control);

@@ -7,61 +7,26 @@ namespace {
 
 #define FIELD(name) INGOT_FIELD(IngotSectionEntry, name)
 
-enum class Where : uint8_t { Common, EachVariant, Either, Any };
-enum class Presence : uint8_t { Required, Optional };
-
-// What the format says about each section type that this loader knows.
+// A row of INGOT_SECTION_LIST.
 struct SectionRule {
   uint16_t type;
-  Where where;
-  Presence presence;
-  bool indexed;         // several of one type and variant
-  uint16_t entry_size;  // 0: bytes
-  uint32_t max_count;   // records, or bytes
+  uint8_t place;
+  bool required;
+  bool several;
+  uint16_t entry_size;
+  uint32_t limit;
 };
 
-constexpr uint32_t kNoLimit = kNone;
-
 constexpr SectionRule kRules[] = {
-    {INGOT_SECTION_STRINGS, Where::Common, Presence::Required, false, 0, INGOT_MAX_STRINGS},
-    {INGOT_SECTION_MODEL, Where::Common, Presence::Required, false, sizeof(IngotModelRecord),
-     kNoLimit},
-    {INGOT_SECTION_IO, Where::Either, Presence::Required, false, sizeof(IngotIoRecord),
-     INGOT_MAX_IO},
-    {INGOT_SECTION_SLICES, Where::Either, Presence::Optional, false, sizeof(IngotSliceRecord),
-     INGOT_MAX_SLICES},
-    {INGOT_SECTION_CAMERA, Where::Either, Presence::Optional, false, sizeof(IngotCameraRecord),
-     INGOT_MAX_CAMERAS},
-    {INGOT_SECTION_VARIANTS, Where::Common, Presence::Required, false, sizeof(IngotVariantRecord),
-     kNoLimit},
-    {INGOT_SECTION_REFS, Where::Either, Presence::Optional, false, sizeof(IngotRefRecord),
-     INGOT_MAX_REFS},
-    {INGOT_SECTION_REFDATA, Where::Either, Presence::Optional, false, 0, kNoLimit},
-    // A model may need no arena, no program or no argument, and an empty section cannot exist.
-    {INGOT_SECTION_ARENAS, Where::EachVariant, Presence::Optional, false, sizeof(IngotArenaRecord),
-     INGOT_MAX_ARENAS},
-    {INGOT_SECTION_BUFFERS, Where::EachVariant, Presence::Required, false,
-     sizeof(IngotBufferRecord), INGOT_MAX_BUFFERS},
-    {INGOT_SECTION_VIEWS, Where::EachVariant, Presence::Optional, false, sizeof(IngotViewRecord),
-     INGOT_MAX_VIEWS},
-    {INGOT_SECTION_PARAMS, Where::EachVariant, Presence::Optional, false, sizeof(IngotParamRecord),
-     INGOT_MAX_PARAMS},
-    {INGOT_SECTION_ARGS, Where::EachVariant, Presence::Optional, false, sizeof(IngotArgRecord),
-     INGOT_MAX_ARGS},
-    {INGOT_SECTION_PROGRAMS, Where::EachVariant, Presence::Optional, false,
-     sizeof(IngotProgramRecord), INGOT_MAX_PROGRAMS},
-    {INGOT_SECTION_CALLS, Where::EachVariant, Presence::Required, false, sizeof(IngotCallRecord),
-     INGOT_MAX_CALLS},
-    {INGOT_SECTION_CODE, Where::EachVariant, Presence::Optional, true, 0, kNoLimit},
-    {INGOT_SECTION_DEVCODE, Where::Any, Presence::Optional, true, 0, kNoLimit},
-    {INGOT_SECTION_DATA, Where::Any, Presence::Optional, true, 0, kNoLimit},
-    {INGOT_SECTION_TRANSFORMS, Where::EachVariant, Presence::Optional, false,
-     sizeof(IngotTransformRecord), INGOT_MAX_TRANSFORMS},
-    {INGOT_SECTION_MANIFEST, Where::Common, Presence::Required, false, 0, kNoLimit},
-    {INGOT_SECTION_PROVENANCE, Where::Any, Presence::Optional, false, 0, kNoLimit},
-    {INGOT_SECTION_SBOM, Where::Any, Presence::Optional, false, 0, kNoLimit},
-    {INGOT_SECTION_RETARGET, Where::Any, Presence::Optional, false, 0, kNoLimit},
-    {INGOT_SECTION_DEBUG, Where::Any, Presence::Optional, false, 0, kNoLimit},
+#define INGOT_ROW(name, place, presence, several, entry_size, limit) \
+  {INGOT_SECTION_##name,                                             \
+   INGOT_PLACED_##place,                                             \
+   INGOT_PRESENCE_##presence != 0,                                   \
+   several,                                                          \
+   entry_size,                                                       \
+   limit},
+    INGOT_SECTION_LIST(INGOT_ROW)
+#undef INGOT_ROW
 };
 
 const SectionRule* find_rule(uint32_t type) {
@@ -116,10 +81,10 @@ ingot_status check_entry(const ingot_artifact& artifact, const IngotSectionEntry
   }
   if (rule == nullptr) return kOk;
   const bool common = entry.variant == INGOT_VARIANT_COMMON;
-  if ((rule->where == Where::Common && !common) || (rule->where == Where::EachVariant && common)) {
+  if (common ? rule->place == INGOT_PLACED_EACH_VARIANT : rule->place == INGOT_PLACED_COMMON) {
     return place.fail(INGOT_E_SECTION_TABLE, FIELD(variant), entry.variant, 0);
   }
-  if (entry.index != 0 && !rule->indexed) {
+  if (entry.index != 0 && !rule->several) {
     return place.fail(INGOT_E_SECTION_TABLE, FIELD(index), entry.index, 0);
   }
   return kOk;
@@ -131,11 +96,11 @@ bool same_identity(const IngotSectionEntry& a, const IngotSectionEntry& b) {
 
 // Neither twice, nor common and also for a variant.
 ingot_status check_unique(const ingot_artifact& artifact, uint32_t index, const Place& place) {
-  const IngotSectionEntry entry = artifact.section(index);
+  const IngotSectionEntry& entry = artifact.section(index);
   const SectionRule* rule = find_rule(entry.type);
-  const bool exclusive = rule != nullptr && rule->where == Where::Either;
+  const bool exclusive = rule != nullptr && rule->place == INGOT_PLACED_EITHER;
   for (uint32_t i = 0; i < index; ++i) {
-    const IngotSectionEntry other = artifact.section(i);
+    const IngotSectionEntry& other = artifact.section(i);
     const bool mixed =
         exclusive && other.type == entry.type &&
         (other.variant == INGOT_VARIANT_COMMON) != (entry.variant == INGOT_VARIANT_COMMON);
@@ -151,7 +116,7 @@ ingot_status check_table(const ingot_artifact& artifact, ingot_error* error) {
   uint64_t end = artifact.header.body_offset;
   for (uint32_t i = 0; i < artifact.header.section_count; ++i) {
     place.section = place.record = i;
-    const IngotSectionEntry entry = artifact.section(i);
+    const IngotSectionEntry& entry = artifact.section(i);
     INGOT_RETURN_IF(check_entry(artifact, entry, end, place));
     INGOT_RETURN_IF(check_unique(artifact, i, place));
     end += entry.span;
@@ -165,7 +130,7 @@ ingot_status check_table(const ingot_artifact& artifact, ingot_error* error) {
 uint32_t count_sections(const ingot_artifact& artifact, uint32_t type, bool common) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < artifact.header.section_count; ++i) {
-    const IngotSectionEntry entry = artifact.section(i);
+    const IngotSectionEntry& entry = artifact.section(i);
     const bool first = entry.type == type && entry.index == 0;
     if (first && (entry.variant == INGOT_VARIANT_COMMON) == common) ++count;
   }
@@ -177,13 +142,9 @@ ingot_status check_present(const ingot_artifact& artifact, const Place& place) {
   for (const SectionRule& rule : kRules) {
     const uint32_t common = count_sections(artifact, rule.type, true);
     const uint32_t each = count_sections(artifact, rule.type, false);
-    const bool needed = rule.presence == Presence::Required;
-    bool good = true;
-    if (rule.where == Where::Common) good = !needed || common == 1;
-    if (rule.where == Where::EachVariant) good = !needed || each == variants;
-    if (rule.where == Where::Either)
-      good = common == 1 || each == variants || (!needed && each == 0);
-    if (!good) {
+    const bool complete = common == 1 || each == variants;
+    const bool needed = rule.required || (rule.place == INGOT_PLACED_EITHER && each != 0);
+    if (needed && !complete) {
       return place.fail(INGOT_E_SECTION_MISSING, FIELD(type), common + each, rule.type);
     }
   }
@@ -193,7 +154,7 @@ ingot_status check_present(const ingot_artifact& artifact, const Place& place) {
 // Section of this type for this variant, or the common one; kNone if there is none.
 uint32_t find_section(const ingot_artifact& artifact, uint32_t type, uint32_t variant) {
   for (uint32_t i = 0; i < artifact.header.section_count; ++i) {
-    const IngotSectionEntry entry = artifact.section(i);
+    const IngotSectionEntry& entry = artifact.section(i);
     if (entry.type == type && entry.index == 0 &&
         (entry.variant == variant || entry.variant == INGOT_VARIANT_COMMON)) {
       return i;
@@ -213,8 +174,8 @@ ingot_status check_entry_size(const IngotSectionEntry& entry, const SectionRule&
     return place.fail(INGOT_E_SECTION_TABLE, FIELD(entry_count), entry.entry_count, entry.size);
   }
   const uint64_t amount = rule.entry_size == 0 ? entry.size : entry.entry_count;
-  if (rule.max_count != kNoLimit && amount > rule.max_count) {
-    return place.fail(INGOT_E_LIMIT, FIELD(entry_count), amount, rule.max_count);
+  if (rule.limit != INGOT_UNLIMITED && amount > rule.limit) {
+    return place.fail(INGOT_E_LIMIT, FIELD(entry_count), amount, rule.limit);
   }
   return kOk;
 }
@@ -226,20 +187,20 @@ struct Finder {
 
   ingot_status bytes(uint32_t type, Bytes* found) const {
     const uint32_t index = find_section(artifact, type, variant);
-    *found = {};
+    *found = {nullptr, 0, kNone};
     if (index == kNone) return kOk;
-    const IngotSectionEntry entry = artifact.section(index);
+    const IngotSectionEntry& entry = artifact.section(index);
     const Place place = {error, 15, variant, index, index};
     INGOT_RETURN_IF(check_entry_size(entry, *find_rule(type), place));
     *found = {artifact.content + entry.offset, entry.size, index};
     return kOk;
   }
 
-  template <typename Record>
-  ingot_status table(uint32_t type, Table<Record>* found) const {
+  ingot_status table(uint32_t type, AnyTable* found) const {
     Bytes section;
     INGOT_RETURN_IF(bytes(type, &section));
-    *found = {section.data, static_cast<uint32_t>(section.nbytes / sizeof(Record)),
+    const bool there = section.section != kNone;
+    *found = {section.data, there ? artifact.section(section.section).entry_count : 0,
               section.section};
     return kOk;
   }
@@ -261,7 +222,7 @@ ingot_status check_sections(const ingot_artifact& artifact, ingot_error* error) 
   INGOT_RETURN_IF(check_table(artifact, error));
   place.step = 14;
   for (uint32_t i = 0; i < header.section_count; ++i) {
-    const IngotSectionEntry entry = artifact.section(i);
+    const IngotSectionEntry& entry = artifact.section(i);
     place.section = i;
     if (!all_zero(artifact.content + entry.offset + entry.size, entry.span - entry.size)) {
       return place.fail(INGOT_E_PADDING);
@@ -286,21 +247,24 @@ ingot_status find_cameras(const ingot_artifact& artifact, uint32_t variant,
 ingot_status find_tables(const ingot_artifact& artifact, uint32_t variant, Tables* tables,
                          ingot_error* error) {
   const Finder find = {artifact, variant, error};
-  *tables = {};
   tables->variant = variant;
-  tables->record = artifact.variants[variant];
-  INGOT_RETURN_IF(find.table(INGOT_SECTION_CAMERA, &tables->cameras));
-  INGOT_RETURN_IF(find.table(INGOT_SECTION_IO, &tables->io));
-  INGOT_RETURN_IF(find.table(INGOT_SECTION_SLICES, &tables->slices));
-  INGOT_RETURN_IF(find.table(INGOT_SECTION_ARENAS, &tables->arenas));
-  INGOT_RETURN_IF(find.table(INGOT_SECTION_BUFFERS, &tables->buffers));
-  INGOT_RETURN_IF(find.table(INGOT_SECTION_VIEWS, &tables->views));
-  INGOT_RETURN_IF(find.table(INGOT_SECTION_PARAMS, &tables->params));
-  INGOT_RETURN_IF(find.table(INGOT_SECTION_PROGRAMS, &tables->programs));
-  INGOT_RETURN_IF(find.table(INGOT_SECTION_ARGS, &tables->args));
-  INGOT_RETURN_IF(find.table(INGOT_SECTION_CALLS, &tables->calls));
-  INGOT_RETURN_IF(find.table(INGOT_SECTION_TRANSFORMS, &tables->transforms));
-  INGOT_RETURN_IF(find.table(INGOT_SECTION_REFS, &tables->refs));
+  tables->record = &artifact.variants[variant];
+  const struct {
+    uint32_t type;
+    AnyTable* table;
+  } wanted[] = {{INGOT_SECTION_CAMERA, &tables->cameras},
+                {INGOT_SECTION_IO, &tables->io},
+                {INGOT_SECTION_SLICES, &tables->slices},
+                {INGOT_SECTION_ARENAS, &tables->arenas},
+                {INGOT_SECTION_BUFFERS, &tables->buffers},
+                {INGOT_SECTION_VIEWS, &tables->views},
+                {INGOT_SECTION_PARAMS, &tables->params},
+                {INGOT_SECTION_PROGRAMS, &tables->programs},
+                {INGOT_SECTION_ARGS, &tables->args},
+                {INGOT_SECTION_CALLS, &tables->calls},
+                {INGOT_SECTION_TRANSFORMS, &tables->transforms},
+                {INGOT_SECTION_REFS, &tables->refs}};
+  for (const auto& one : wanted) INGOT_RETURN_IF(find.table(one.type, one.table));
   return find.bytes(INGOT_SECTION_REFDATA, &tables->refdata);
 }
 

@@ -190,7 +190,7 @@ ingot_status SelfTest::prepare() {
     binding.data = memory_[i].address;
     ingot_layout layout = {};
     if (slot.io.camera != kNone) {
-      const IngotCameraRecord c = tables_.cameras[slot.io.camera];
+      const IngotCameraRecord& c = tables_.cameras[slot.io.camera];
       layout = {c.width, c.height, c.stride, c.y_height, c.uv_height, 0, c.uv_offset};
       binding.layout = &layout;
     }
@@ -236,7 +236,7 @@ void SelfTest::note_failure(uint32_t record, const Comparison& result) {
 }
 
 void SelfTest::compare(uint32_t record) {
-  const IngotRefRecord ref = tables_.refs[record];
+  const IngotRefRecord& ref = tables_.refs[record];
   const auto* found = static_cast<const uint8_t*>(ingot_slot_data(instance_, ref.io));
   Comparison result{ref, instance_->slots[ref.io].io, found, tables_.refdata.data + ref.offset};
   result.run();
@@ -246,7 +246,7 @@ void SelfTest::compare(uint32_t record) {
 
 ingot_status SelfTest::run_step(uint32_t first, uint32_t end) {
   for (uint32_t i = first; i < end; ++i) {
-    const IngotRefRecord ref = tables_.refs[i];
+    const IngotRefRecord& ref = tables_.refs[i];
     if (ref.role != INGOT_DIRECTION_INPUT || ref.nbytes == 0) continue;
     std::memcpy(memory_[ref.io].address, tables_.refdata.data + ref.offset,
                 static_cast<size_t>(ref.nbytes));
@@ -270,7 +270,7 @@ ingot_status SelfTest::run() {
   INGOT_RETURN_IF(prepare());
   uint32_t first = 0;
   while (first < tables_.refs.count) {
-    const IngotRefRecord head = tables_.refs[first];
+    const IngotRefRecord& head = tables_.refs[first];
     uint32_t end = first;
     while (end < tables_.refs.count && tables_.refs[end].sequence == head.sequence &&
            tables_.refs[end].step == head.step) {

@@ -217,8 +217,9 @@ void clear_error(ingot_error* error) {
   error->variant = error->section = error->record = error->field = error->slot = kNone;
 }
 
-ingot_status Place::fail(ingot_status number, uint32_t field, uint64_t found,
-                         uint64_t allowed) const {
+ingot_status Place::store(uint32_t number_and_field, uint64_t found, uint64_t allowed) const {
+  const ingot_status number = number_and_field >> 16;
+  const uint32_t field = number_and_field & 0xFFFF;
   if (error != nullptr) {
     clear_error(error);
     error->number = number;
@@ -226,7 +227,7 @@ ingot_status Place::fail(ingot_status number, uint32_t field, uint64_t found,
     error->variant = variant;
     error->section = section;
     error->record = record;
-    error->field = field;
+    error->field = field == 0xFFFF ? kNone : field;
     error->found = found;
     error->allowed = allowed;
   }

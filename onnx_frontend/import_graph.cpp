@@ -386,7 +386,7 @@ void GraphImport::find_slices() {
   }
   const std::int64_t width = candidates[0]->shape.back();
   Result<std::vector<OutputSlice>> slices = decode_output_slices(entry->second, width);
-  if (slices) slices = cover_output(*std::move(slices), width);
+  if (slices) slices = sort_slices(*std::move(slices));
   if (!slices) {
     for (Diagnostic& diagnostic : slices.error().diagnostics) {
       diagnostic.file = model_.file;
@@ -394,12 +394,17 @@ void GraphImport::find_slices() {
     }
     return;
   }
+  std::int64_t place = 0;
+  const auto warn_of_gap = [&](std::int64_t end) {
+    if (place == end) return;
+    warn("unused-slice", fmt::format("values {} to {} of output '{}' are in no slice", place, end,
+                                     candidates[0]->name));
+  };
   for (const OutputSlice& slice : *slices) {
-    if (slice.name == "unused" || slice.name.starts_with("unused.")) {
-      warn("unused-slice", fmt::format("values {} to {} of output '{}' are in no slice",
-                                       slice.start, slice.stop, candidates[0]->name));
-    }
+    warn_of_gap(slice.start);
+    place = slice.stop;
   }
+  warn_of_gap(width);
   result_.slices = {candidates[0]->name, *std::move(slices)};
 }
 

@@ -101,9 +101,10 @@ class Machine {
 
   // --- the stack
 
-  void push(Value value) {
+  template <typename T>
+  void push(T value) {
     if (stack_.size() >= most_values) return refuse("the pickle is too large");
-    stack_.push_back(std::move(value));
+    stack_.emplace_back(std::move(value));
   }
   std::optional<Value> pop() {
     if (stack_.empty() || std::holds_alternative<Mark>(stack_.back())) {
@@ -424,33 +425,15 @@ Result<std::vector<OutputSlice>> decode_output_slices(std::string_view base64, s
   return *std::move(slices);
 }
 
-Result<std::vector<OutputSlice>> cover_output(std::vector<OutputSlice> slices, std::int64_t width) {
+Result<std::vector<OutputSlice>> sort_slices(std::vector<OutputSlice> slices) {
   std::ranges::stable_sort(slices, {},
                            [](const OutputSlice& s) { return std::pair(s.start, s.stop); });
-  std::set<std::string> names;
-  for (const OutputSlice& slice : slices) names.insert(slice.name);
-  std::vector<OutputSlice> covered;
-  int gaps = 0;
-  std::int64_t place = 0;
-  const auto fill = [&](std::int64_t end) {
-    if (end == place) return;
-    std::string name;
-    do {
-      name = gaps == 0 ? "unused" : fmt::format("unused.{}", gaps);
-      ++gaps;
-    } while (names.contains(name));
-    covered.push_back({name, place, end});
-  };
-  for (OutputSlice& slice : slices) {
-    if (slice.start < place) {
-      return malformed(fmt::format("slice '{}' overlaps '{}'", slice.name, covered.back().name));
+  for (std::size_t i = 1; i < slices.size(); ++i) {
+    if (slices[i].start < slices[i - 1].stop) {
+      return malformed(fmt::format("slice '{}' overlaps '{}'", slices[i].name, slices[i - 1].name));
     }
-    fill(slice.start);
-    place = slice.stop;
-    covered.push_back(std::move(slice));
   }
-  fill(width);
-  return covered;
+  return slices;
 }
 
 }  // namespace ingot

@@ -25,9 +25,8 @@ struct OutputSlice {
 [[nodiscard]] Result<std::vector<OutputSlice>> decode_output_slices(std::string_view base64,
                                                                     std::int64_t width);
 
-// The slices by start, with what no slice covers added as `unused`, `unused.1`, ... Overlapping
-// slices fail with Malformed.
-[[nodiscard]] Result<std::vector<OutputSlice>> cover_output(std::vector<OutputSlice> slices,
-                                                            std::int64_t width);
+// The slices by start. Overlapping ones fail with Malformed. What none covers gets names when the
+// artifact is written.
+[[nodiscard]] Result<std::vector<OutputSlice>> sort_slices(std::vector<OutputSlice> slices);
 
 }  // namespace ingot

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "base/check.h"
-#include "compiler/camera/strict_json.h"
+#include "base/strict_json.h"
 
 namespace ingot {
 namespace {

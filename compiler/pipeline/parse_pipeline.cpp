@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "compiler/camera/strict_json.h"
+#include "base/strict_json.h"
 #include "compiler/pipeline/pipeline.h"
 
 namespace ingot {

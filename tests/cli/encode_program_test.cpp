@@ -198,6 +198,23 @@ TEST(EncodeProgram, SlicesOfAnOutputAreBytes) {
   EXPECT_EQ(slices[1].shape, std::vector<std::uint32_t>{5});
 }
 
+TEST(EncodeProgram, EachRowOfAnOutputHasItsOwnSlices) {
+  Compiled compiled;
+  compiled.variants.push_back(variant("x86-64-v3", "", weights()));
+  compiled.variants.front().program.io[2].shape = {2, kElements / 2};
+  ArtifactFacts described = facts();
+  described.slices = {{"y", {{"plan", 0, 3}, {"rest", 3, 4}}}};
+  const auto contents = encode_program(compiled, described);
+  ASSERT_TRUE(contents);
+  const auto& slices = contents->interfaces.front().slices;
+  ASSERT_EQ(slices.size(), 4U);
+  EXPECT_EQ(slices[0].name, "plan.0");
+  EXPECT_EQ(slices[3].name, "rest.1");
+  EXPECT_EQ(slices[3].offset, 28U);
+  EXPECT_EQ(slices[3].shape, std::vector<std::uint32_t>{1});
+  EXPECT_TRUE(artifact::encode(*contents)) << "nothing is left over";
+}
+
 TEST(EncodeProgram, ContradictionsAreDefects) {
   Compiled compiled;
   compiled.variants.push_back(variant("x86-64-v3", "nowhere", weights()));

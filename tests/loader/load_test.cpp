@@ -239,6 +239,30 @@ TEST(Describe, names_shapes_and_calls) {
   EXPECT_EQ(buffer.kind, static_cast<std::uint32_t>(INGOT_STORE_NEXT_STATE));
 }
 
+TEST(Describe, before_a_variant_is_chosen_its_parts_are_empty) {
+  const Bytes file = ArtifactBuilder().seal();
+  const TestPolicy device;
+  ingot_load_options options{};
+  options.flags = INGOT_LOAD_STOP_AT_VERIFIED;
+  ingot_artifact* artifact = nullptr;
+  ASSERT_EQ(
+      ingot_open_memory(file.data(), file.size(), &device.policy, &options, &artifact, nullptr),
+      0u);
+  ingot_artifact_info info;
+  ingot_artifact_describe(artifact, &info);
+  EXPECT_EQ(info.state, static_cast<std::uint32_t>(INGOT_STATE_VERIFIED));
+  EXPECT_EQ(info.variant, INGOT_NONE);
+  EXPECT_EQ(info.variant_count, 2u);
+  EXPECT_EQ(info.io_count, 0u);
+  EXPECT_EQ(info.interface_sha256[0], 0u);
+  ingot_variant_info variant;
+  EXPECT_EQ(ingot_variant_describe(artifact, 1, &variant), 0u);
+  ingot_io_info io;
+  EXPECT_EQ(ingot_io_describe(artifact, 0, &io), static_cast<ingot_status>(INGOT_STATUS_STATE));
+  EXPECT_EQ(ingot_verify_all_variants(artifact, nullptr), 0u);
+  ingot_close(artifact);
+}
+
 TEST(SelfTest, raises_the_state_and_reports_errors) {
   REQUIRE_RUNNABLE();
   const TestPolicy device;

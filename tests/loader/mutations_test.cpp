@@ -229,6 +229,7 @@ const SignedRow kSignedRows[] = {
     {"F29", 412, [](Builder& b) { b.slices[3].offset = 0 - 32ull; }},
     {"F30", 412, [](Builder& b) { b.slices[3].dtype = INGOT_DTYPE_I32; }},
     {"F31", 412, [](Builder& b) { b.slices[3].io = 99; }},
+    {"F31_first", 412, [](Builder& b) { b.slices[0].io = INGOT_NO_INDEX; }},
     {"F32", 412, [](Builder& b) { b.slices[1].offset = 260; }},
     {"F33", 412, [](Builder& b) { b.slices[1].offset = 320; }},
     {"F35", 412, [](Builder& b) { std::swap(b.slices[1], b.slices[2]); }},

@@ -153,23 +153,106 @@ TEST_F(Run, a_clamped_index_is_never_silent) {
   EXPECT_EQ(frame.accepted, 0u);
 }
 
+// The state, 64 bytes of any type, is only handed on: a copy stands where the program `mix` was.
+ArtifactBuilder handing_on(IngotDtype dtype, std::uint32_t size) {
+  ArtifactBuilder builder;
+  const auto retype = [&](auto& tensor) {
+    tensor.dtype = static_cast<std::uint16_t>(dtype);
+    tensor.shape[0] = 64 / size;
+    tensor.strides[0] = size;
+  };
+  retype(builder.io[3]);
+  builder.refs.clear();
+  builder.refdata.clear();
+  for (TestVariant& v : builder.variants) {
+    retype(v.views[5]);
+    retype(v.views[7]);
+    IngotArgRecord output = v.args[2];
+    output.view = 6;
+    v.args = {v.args[0], v.args[1], output, v.args[7], v.args[9], v.args[10], v.args[11]};
+    v.calls.erase(v.calls.begin() + 3);
+    v.calls[3].arg_first = 5;
+    v.calls[4].arg_first = 7;
+    for (IngotBufferRecord& b : v.buffers) b.last_call = std::min(b.last_call, 4u);
+  }
+  return builder;
+}
+
 TEST_F(Run, a_state_that_is_not_finite_never_replaces_the_old_one) {
   Session session;
-  ASSERT_EQ(session.start(ArtifactBuilder(), 0, INGOT_RUN_CHECK_OUTPUTS), 0u);
+  ASSERT_EQ(session.start(ArtifactBuilder()), 0u);
   ASSERT_EQ(ingot_run(session.instance, nullptr), 0u);
   std::array<float, 16> state{};
   std::memcpy(state.data(), ingot_slot_data(session.instance, 3), 64);
   const auto good = state;
+  for (const float value : {std::numeric_limits<float>::infinity(), std::nanf(""),
+                            -std::numeric_limits<float>::infinity()}) {
+    state[9] = value;
+    ASSERT_EQ(ingot_set_state(session.instance, 3, state.data(), 64), 0u);
+    ingot_frame frame;
+    EXPECT_EQ(ingot_run(session.instance, &frame), 821u);
+    EXPECT_EQ(frame.slot, 3u);
+    EXPECT_EQ(frame.element, 9u);
+    EXPECT_EQ(frame.accepted, 0u);
+    EXPECT_EQ(std::memcmp(ingot_slot_data(session.instance, 3), state.data(), 64), 0);
+    EXPECT_EQ(session.out, good) << "the copied output still holds the last accepted frame";
+    ASSERT_EQ(ingot_set_state(session.instance, 3, good.data(), 64), 0u);
+  }
+  ingot_frame frame;
+  EXPECT_EQ(ingot_run(session.instance, &frame), 0u);
+  EXPECT_EQ(session.out[9], static_cast<float>(session.frame[9]) * weight(9) + good[9]);
+}
+
+TEST_F(Run, outputs_are_looked_at_where_the_caller_asks_for_it) {
+  Session session;
+  ASSERT_EQ(session.start(ArtifactBuilder(), 0, INGOT_RUN_CHECK_OUTPUTS), 0u);
+  std::array<float, 16> state{};
   state[9] = std::numeric_limits<float>::infinity();
   ASSERT_EQ(ingot_set_state(session.instance, 3, state.data(), 64), 0u);
   ingot_frame frame;
   EXPECT_EQ(ingot_run(session.instance, &frame), 821u);
-  EXPECT_EQ(frame.slot, 2u);
+  EXPECT_EQ(frame.slot, 2u) << "the output comes before the state";
   EXPECT_EQ(frame.element, 9u);
-  EXPECT_EQ(session.out, good) << "the copied output still holds the last accepted frame";
-  ASSERT_EQ(ingot_set_state(session.instance, 3, good.data(), 64), 0u);
-  EXPECT_EQ(ingot_run(session.instance, &frame), 0u);
-  EXPECT_EQ(session.out[9], static_cast<float>(session.frame[9]) * weight(9) + good[9]);
+}
+
+// Every type that has infinities: each element alone, the largest finite numbers beside it.
+TEST_F(Run, non_finite_elements_of_every_type_are_found) {
+  struct Type {
+    IngotDtype dtype;
+    std::uint32_t size;
+    std::uint64_t largest, infinity;
+  };
+  const Type types[] = {{INGOT_DTYPE_F32, 4, 0xFF7FFFFF, 0x7F800000},
+                        {INGOT_DTYPE_F16, 2, 0xFBFF, 0x7C00},
+                        {INGOT_DTYPE_BF16, 2, 0xFF7F, 0x7F80},
+                        {INGOT_DTYPE_F64, 8, 0xFFEFFFFFFFFFFFFF, 0x7FF0000000000000}};
+  for (const Type& type : types) {
+    const std::uint32_t count = 64 / type.size;
+    const TestPolicy device;
+    ingot_policy policy = Session::lenient(device);
+    policy.require_vectors = 0;
+    const Bytes file = handing_on(type.dtype, type.size).seal();
+    Session session;
+    ASSERT_EQ(
+        ingot_open_memory(file.data(), file.size(), &policy, nullptr, &session.artifact, nullptr),
+        0u);
+    ASSERT_EQ(ingot_instance_create(session.artifact, nullptr, &session.instance, nullptr), 0u);
+    ASSERT_EQ(session.bind_all(), 0u);
+    std::array<std::uint8_t, 64> state{};
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::memcpy(state.data() + i * type.size, &type.largest, type.size);
+    }
+    ingot_frame frame;
+    ASSERT_EQ(ingot_set_state(session.instance, 3, state.data(), 64), 0u);
+    EXPECT_EQ(ingot_run(session.instance, &frame), 0u) << type.dtype;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      auto bad = state;
+      std::memcpy(bad.data() + i * type.size, &type.infinity, type.size);
+      ASSERT_EQ(ingot_set_state(session.instance, 3, bad.data(), 64), 0u);
+      EXPECT_EQ(ingot_run(session.instance, &frame), 821u) << type.dtype;
+      EXPECT_EQ(frame.element, i) << type.dtype;
+    }
+  }
 }
 
 TEST_F(Run, padding_of_the_frame_and_poisoned_arenas_change_nothing) {

@@ -21,6 +21,7 @@ ArtifactBuilder with_transform(IngotTransformPolicy policy, std::uint32_t width 
   t.policy = static_cast<std::uint16_t>(policy);
   t.fill_buffer = t.first_call = t.last_call = INGOT_NO_INDEX;
   if (policy == INGOT_TRANSFORM_FILL) {
+    t.width = t.height = 8;  // the 64 bytes that call 0 writes
     t.fill_buffer = 6;
     t.first_call = t.last_call = 0;
     t.fill_luma = 16;
@@ -81,17 +82,17 @@ TEST_F(Transform, a_filled_frame_runs_on_but_is_not_valid) {
   const std::uint32_t filled = 0x10101010;
   float value = 0;
   std::memcpy(&value, &filled, 4);
-  EXPECT_EQ(session.out[0], 0.25f * value) << "16 bytes of 16 stand where the warp would be";
+  EXPECT_EQ(session.out[0], 0.25f * value) << "bytes of 16 stand where the warp would be";
 }
 
 // Two warps that share their calls: one bad matrix replaces both.
 TEST_F(Transform, one_bad_matrix_fills_for_all_records_of_its_calls) {
   ArtifactBuilder builder = with_transform(INGOT_TRANSFORM_FILL);
   for (TestVariant& v : builder.variants) {
-    v.transforms[0].height = 2;
+    v.transforms[0].height = 4;
     IngotTransformRecord second = v.transforms[0];
     second.matrix_offset = 36;
-    second.fill_offset = 8;
+    second.fill_offset = 32;
     second.fill_luma = 32;
     v.transforms.push_back(second);
   }
@@ -105,7 +106,7 @@ TEST_F(Transform, one_bad_matrix_fills_for_all_records_of_its_calls) {
   const std::uint32_t filled = 0x20202020;
   float value = 0;
   std::memcpy(&value, &filled, 4);
-  EXPECT_EQ(session.out[2], 0.75f * value) << "the second fill, seen through the third weight";
+  EXPECT_EQ(session.out[8], 2.25f * value) << "the second fill, seen through the ninth weight";
 }
 
 TEST_F(Transform, ranges_of_calls_are_equal_or_do_not_meet) {
@@ -119,6 +120,50 @@ TEST_F(Transform, ranges_of_calls_are_equal_or_do_not_meet) {
     }
     EXPECT_EQ(open_status(builder.seal(), device.policy), first == 0 ? 0u : 426u);
   }
+}
+
+// A call may be skipped only if nobody misses what it writes.
+TEST_F(Transform, what_is_skipped_is_filled_or_seen_by_nobody_else) {
+  const TestPolicy device;
+  const auto status = [&](auto change) {
+    ArtifactBuilder builder = with_transform(INGOT_TRANSFORM_FILL);
+    for (TestVariant& v : builder.variants) change(v.transforms);
+    return open_status(builder.seal(), device.policy);
+  };
+  using Records = std::vector<IngotTransformRecord>;
+  EXPECT_EQ(status([](Records& r) { r[0].last_call = 1; }), 0u) << "call 1 writes hidden scratch";
+  EXPECT_EQ(status([](Records& r) { r[0].last_call = 2; }), 426u) << "call 3 reads what 2 writes";
+  EXPECT_EQ(status([](Records& r) { r[0].height = 7; }), 426u) << "the last 8 bytes are missing";
+  const auto halves = [&](std::uint64_t first, std::uint64_t second) {
+    return status([&](Records& r) {
+      r[0].height = 4;
+      r.push_back(r[0]);
+      r[0].fill_offset = first;
+      r[1].fill_offset = second;
+    });
+  };
+  EXPECT_EQ(halves(0, 32), 0u);
+  EXPECT_EQ(halves(0, 24), 426u);
+  EXPECT_EQ(halves(8, 32), 426u);
+  // Call 3 writes the output and the next state; call 5 is a barrier.
+  EXPECT_EQ(status([](Records& r) {
+              r[0].fill_buffer = 2;
+              r[0].first_call = r[0].last_call = 3;
+            }),
+            426u);
+  EXPECT_EQ(status([](Records& r) {
+              r[0].fill_buffer = 2;
+              r[0].first_call = r[0].last_call = 3;
+              r.push_back(r[0]);
+              r[1].fill_buffer = 4;
+            }),
+            0u);
+  EXPECT_EQ(status([](Records& r) {
+              r[0].fill_buffer = 2;
+              r[0].first_call = 4;
+              r[0].last_call = 5;
+            }),
+            426u);
 }
 
 TEST_F(Transform, records_are_checked) {

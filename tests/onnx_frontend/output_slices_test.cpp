@@ -58,27 +58,18 @@ TEST(OutputSlices, SurviveDamage) {
   }
 }
 
-TEST(OutputSlices, FillGaps) {
-  const auto covered = cover_output({{"b", 4, 6}, {"a", 0, 2}, {"unused", 8, 9}}, 10);
-  ASSERT_TRUE(covered) << problems(covered);
-  const std::vector<OutputSlice> wanted = {{"a", 0, 2},      {"unused.1", 2, 4},
-                                           {"b", 4, 6},      {"unused.2", 6, 8},
-                                           {"unused", 8, 9}, {"unused.3", 9, 10}};
-  EXPECT_EQ(*covered, wanted);
-}
-
-TEST(OutputSlices, NameTheFirstGapUnused) {
-  const auto covered = cover_output({{"a", 1, 2}}, 3);
-  ASSERT_TRUE(covered);
-  const std::vector<OutputSlice> wanted = {{"unused", 0, 1}, {"a", 1, 2}, {"unused.1", 2, 3}};
-  EXPECT_EQ(*covered, wanted);
+TEST(OutputSlices, AreSortedByStart) {
+  const auto sorted = sort_slices({{"b", 4, 6}, {"none", 4, 4}, {"a", 0, 2}});
+  ASSERT_TRUE(sorted) << problems(sorted);
+  const std::vector<OutputSlice> wanted = {{"a", 0, 2}, {"none", 4, 4}, {"b", 4, 6}};
+  EXPECT_EQ(*sorted, wanted);
 }
 
 TEST(OutputSlices, RefuseOverlap) {
-  const auto covered = cover_output({{"a", 0, 5}, {"b", 4, 6}}, 6);
-  ASSERT_FALSE(covered);
-  EXPECT_EQ(covered.error().exit, ExitCode::Malformed);
-  EXPECT_NE(problems(covered).find("'b' overlaps 'a'"), std::string::npos);
+  const auto sorted = sort_slices({{"a", 0, 5}, {"b", 4, 6}});
+  ASSERT_FALSE(sorted);
+  EXPECT_EQ(sorted.error().exit, ExitCode::Malformed);
+  EXPECT_NE(problems(sorted).find("'b' overlaps 'a'"), std::string::npos);
 }
 
 }  // namespace

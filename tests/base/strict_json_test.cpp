@@ -1,4 +1,4 @@
-#include "compiler/camera/strict_json.h"
+#include "base/strict_json.h"
 
 #include <gtest/gtest.h>
 
@@ -60,6 +60,29 @@ TEST(StrictJson, NumbersBeyond64BitsAreRefused) {
   EXPECT_EQ(object.integer("b", 0, 5), 0);
   EXPECT_EQ(object.integer("c", 0, 5), 0);
   EXPECT_EQ(problems.failure().error().diagnostics.size(), 3U);
+}
+
+TEST(StrictJson, OptionalValuesAreAbsentOrRight) {
+  const auto json = parse_json_file(
+      R"({"text": "", "count": 18446744073709551615, "real": 1, "flag": false,
+          "bad_text": 1, "bad_count": -1, "bad_real": 2.5, "bad_flag": "true"})",
+      "f");
+  ASSERT_TRUE(json.has_value());
+  JsonProblems problems("f");
+  JsonObject object(*json, "", problems);
+  EXPECT_EQ(object.optional_text("text"), "");
+  EXPECT_EQ(object.optional_count("count", 0, UINT64_MAX), UINT64_MAX);
+  EXPECT_EQ(object.optional_real("real", 0, 1), 1.0);
+  EXPECT_EQ(object.optional_flag("flag"), false);
+  EXPECT_FALSE(object.optional_text("absent"));
+  EXPECT_FALSE(object.optional_count("absent", 0, 1));
+  EXPECT_TRUE(problems.empty());
+  EXPECT_FALSE(object.optional_text("bad_text"));
+  EXPECT_FALSE(object.optional_count("bad_count", 0, UINT64_MAX));
+  EXPECT_FALSE(object.optional_real("bad_real", 0, 1));
+  EXPECT_FALSE(object.optional_flag("bad_flag"));
+  object.finish();
+  EXPECT_EQ(problems.failure().error().diagnostics.size(), 4U);
 }
 
 }  // namespace

@@ -13,11 +13,14 @@
 
 namespace ingot {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;  // keys stay in the order in which they were set
 
-// Malformed, with line and column, if the text is no JSON object, repeats a key of an object, or
-// is larger than 1 MiB.
-[[nodiscard]] Result<Json> parse_json_file(const std::string& text, const std::string& file);
+// Any JSON. Malformed, with line and column, if it is none or repeats a key of an object: readers
+// would not agree on which of the two counts.
+[[nodiscard]] Result<Json> parse_json(std::string_view text, const std::string& file);
+
+// A file that people write: also Malformed if it is no object or larger than 1 MiB.
+[[nodiscard]] Result<Json> parse_json_file(std::string_view text, const std::string& file);
 
 // What is wrong with a file, in the order it was found.
 class JsonProblems {
@@ -50,6 +53,12 @@ class JsonObject {
   [[nodiscard]] std::int64_t integer(std::string_view key, std::int64_t min, std::int64_t max);
   [[nodiscard]] std::int64_t integer_or(std::string_view key, std::int64_t absent, std::int64_t min,
                                         std::int64_t max);
+  // These four give nothing for a key that is missing or wrong.
+  [[nodiscard]] std::optional<std::string> optional_text(std::string_view key);
+  [[nodiscard]] std::optional<std::uint64_t> optional_count(std::string_view key, std::uint64_t min,
+                                                            std::uint64_t max);
+  [[nodiscard]] std::optional<double> optional_real(std::string_view key, double min, double max);
+  [[nodiscard]] std::optional<bool> optional_flag(std::string_view key);
   // Reports keys that nobody asked for.
   void finish();
 

@@ -1,4 +1,4 @@
-#include "compiler/camera/strict_json.h"
+#include "base/strict_json.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,11 +23,7 @@ std::string library_message(const char* what) {
 
 }  // namespace
 
-Result<Json> parse_json_file(const std::string& text, const std::string& file) {
-  if (text.size() > kLargestFile) {
-    return fail(ExitCode::Malformed, "bad-json",
-                fmt::format("{} bytes are too many for such a file", text.size()), file);
-  }
+Result<Json> parse_json(std::string_view text, const std::string& file) {
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   std::string repeated;
   const auto watch = [&](int /*depth*/, Json::parse_event_t event, Json& value) {
@@ -44,14 +40,23 @@ Result<Json> parse_json_file(const std::string& text, const std::string& file) {
       return fail(ExitCode::Malformed, "repeated-key",
                   fmt::format("key '{}' is given twice in one object", repeated), file);
     }
-    if (!json.is_object()) {
-      return fail(ExitCode::Malformed, "bad-json",
-                  fmt::format("expected an object, found {}", json_kind(json)), file);
-    }
     return json;
   } catch (const Json::exception& error) {
     return fail(ExitCode::Malformed, "bad-json", library_message(error.what()), file);
   }
+}
+
+Result<Json> parse_json_file(std::string_view text, const std::string& file) {
+  if (text.size() > kLargestFile) {
+    return fail(ExitCode::Malformed, "bad-json",
+                fmt::format("{} bytes are too many for such a file", text.size()), file);
+  }
+  INGOT_ASSIGN(Json json, parse_json(text, file));
+  if (!json.is_object()) {
+    return fail(ExitCode::Malformed, "bad-json",
+                fmt::format("expected an object, found {}", json_kind(json)), file);
+  }
+  return json;
 }
 
 void JsonProblems::add(const std::string& place, std::string code, std::string message,
@@ -108,15 +113,10 @@ std::string JsonObject::text(std::string_view key) {
 }
 
 std::string JsonObject::text_or(std::string_view key, std::string_view absent) {
-  const Json* value = find(key);
-  if (value == nullptr) return std::string(absent);
-  if (!value->is_string()) {
-    problem(key, fmt::format("expected text, found {}", json_kind(*value)));
-    return std::string(absent);
-  }
-  const auto& found = value->get_ref<const std::string&>();
-  if (found.empty()) problem(key, "must not be empty");
-  return found;
+  std::optional<std::string> found = optional_text(key);
+  if (!found) return std::string(absent);
+  if (found->empty()) problem(key, "must not be empty");
+  return *std::move(found);
 }
 
 std::int64_t JsonObject::integer(std::string_view key, std::int64_t min, std::int64_t max) {
@@ -138,6 +138,51 @@ std::int64_t JsonObject::integer_or(std::string_view key, std::int64_t absent, s
     return absent;
   }
   return value->get<std::int64_t>();
+}
+
+std::optional<std::string> JsonObject::optional_text(std::string_view key) {
+  const Json* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_string()) {
+    problem(key, fmt::format("expected text, found {}", json_kind(*value)));
+    return std::nullopt;
+  }
+  return value->get<std::string>();
+}
+
+std::optional<std::uint64_t> JsonObject::optional_count(std::string_view key, std::uint64_t min,
+                                                        std::uint64_t max) {
+  const Json* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  const bool good = value->is_number_unsigned() && value->get<std::uint64_t>() >= min &&
+                    value->get<std::uint64_t>() <= max;
+  if (!good) {
+    problem(key, fmt::format("expected a whole number in {}..{}", min, max));
+    return std::nullopt;
+  }
+  return value->get<std::uint64_t>();
+}
+
+std::optional<double> JsonObject::optional_real(std::string_view key, double min, double max) {
+  const Json* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  const bool good =
+      value->is_number() && value->get<double>() >= min && value->get<double>() <= max;
+  if (!good) {
+    problem(key, fmt::format("expected a number in {}..{}", min, max));
+    return std::nullopt;
+  }
+  return value->get<double>();
+}
+
+std::optional<bool> JsonObject::optional_flag(std::string_view key) {
+  const Json* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_boolean()) {
+    problem(key, fmt::format("expected true or false, found {}", json_kind(*value)));
+    return std::nullopt;
+  }
+  return value->get<bool>();
 }
 
 void JsonObject::finish() {
