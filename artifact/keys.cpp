@@ -1,14 +1,11 @@
 #include "artifact/keys.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -107,32 +104,6 @@ Result<std::string> read_text(const std::string& path) {
   if (std::ferror(file.get()) != 0) return io_failure(path, "cannot read");
   if (text.size() > kMaxPemBytes) return bad_key(path, "the file is too large for a key");
   return text;
-}
-
-// Refuses to overwrite; leaves nothing behind when it fails.
-Result<void> write_new(const std::string& path, std::string_view text, mode_t mode) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-  if (file < 0) {
-    if (errno == EEXIST) {
-      return fail(ExitCode::Io, "exists", "the file exists and is not overwritten", path,
-                  "choose another name or move the old key away");
-    }
-    return io_failure(path, "cannot create");
-  }
-  bool good = ::fchmod(file, mode) == 0;  // whatever the umask says
-  while (good && !text.empty()) {
-    const ssize_t n = ::write(file, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    good = n > 0;
-    if (good) text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  good = good && ::fsync(file) == 0;
-  const int error = errno;
-  good = ::close(file) == 0 && good;
-  if (good) return {};
-  ::unlink(path.c_str());
-  errno = error;
-  return io_failure(path, "cannot write");
 }
 
 }  // namespace
@@ -240,20 +211,6 @@ Result<PrivateKey> read_private_key(const std::string& path) {
 Result<PublicKey> read_public_key(const std::string& path) {
   INGOT_ASSIGN(const std::string text, read_text(path));
   return parse_public_key(text, path);
-}
-
-Result<PrivateKey> keygen(const std::string& name) {
-  INGOT_ASSIGN(PrivateKey key, generate_key());
-  INGOT_ASSIGN(std::string private_text, private_key_pem(key));
-  INGOT_ASSIGN(const std::string public_text, public_key_pem(key.public_key));
-  auto written = write_new(name + ".key", private_text, 0600);
-  OPENSSL_cleanse(private_text.data(), private_text.size());
-  if (!written) return std::unexpected(std::move(written).error());
-  if (auto result = write_new(name + ".pub", public_text, 0644); !result) {
-    ::unlink((name + ".key").c_str());
-    return std::unexpected(std::move(result).error());
-  }
-  return key;
 }
 
 }  // namespace ingot::artifact

@@ -1,4 +1,4 @@
-// Ed25519 keys of the tool: made, written and read as PEM.
+// Ed25519 keys of the tool: made, and read as PEM.
 #pragma once
 
 #include <array>
@@ -48,9 +48,5 @@ struct PrivateKey {
 // The same from files. Io if the file cannot be read.
 [[nodiscard]] Result<PrivateKey> read_private_key(const std::string& path);
 [[nodiscard]] Result<PublicKey> read_public_key(const std::string& path);
-
-// Makes a key and writes NAME.key (mode 0600) and NAME.pub. Io if either exists or cannot be
-// written; then neither is left behind by this call.
-[[nodiscard]] Result<PrivateKey> keygen(const std::string& name);
 
 }  // namespace ingot::artifact

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -17,18 +16,29 @@
 #include <utility>
 
 namespace ingot::cli {
+
+// What the signal handler removes.
+struct CleanUpEntry {
+  std::atomic<const char*> name;  // null: nothing any more
+  bool is_folder = false;
+  CleanUpEntry* next = nullptr;
+};
+
 namespace {
 
 namespace fs = std::filesystem;
-
-// What the signal handler removes. Strings in it are never freed: the handler may read one while
-// another thread releases its place.
-std::array<std::atomic<const char*>, 1024> temporaries;
 
 std::unexpected<Failure> io_failure(const fs::path& path, std::string_view what, int error) {
   return fail(ExitCode::Io, "io-error", fmt::format("{}: {}", what, std::strerror(error)),
               path.string());
 }
+
+// The list only grows, and strings in it are never freed: the handler may read one while another
+// thread releases its entry.
+std::atomic<CleanUpEntry*> clean_up_list;
+// While several files get their names, a signal is noted here and waits.
+std::atomic<bool> signals_wait;
+std::atomic<int> waiting_signal;
 
 const char* keep(const std::string& name) {
   static std::mutex mutex;
@@ -37,27 +47,42 @@ const char* keep(const std::string& name) {
   return names.emplace_back(name).c_str();
 }
 
-int remember(const std::string& name) {
-  const char* kept = keep(name);
-  for (std::size_t i = 0; i < temporaries.size(); ++i) {
-    const char* empty = nullptr;
-    if (temporaries[i].compare_exchange_strong(empty, kept)) return static_cast<int>(i);
+CleanUpEntry* remember(const std::string& name, bool is_folder = false) {
+  auto* entry = new CleanUpEntry{keep(name), is_folder, clean_up_list.load()};
+  while (!clean_up_list.compare_exchange_weak(entry->next, entry)) {
   }
-  return -1;
+  return entry;
 }
 
-void forget(int slot) {
-  if (slot >= 0) temporaries[static_cast<std::size_t>(slot)].store(nullptr);
+void forget(CleanUpEntry* entry) {
+  if (entry != nullptr) entry->name.store(nullptr);
 }
 
-extern "C" void remove_temporaries(int signal) {
-  for (auto& entry : temporaries) {
-    const char* name = entry.load();
-    if (name != nullptr) unlink(name);
+extern "C" void clean_up_and_end(int signal) {
+  if (signals_wait.load()) {
+    waiting_signal.store(signal);
+    return;
   }
-  // The handler was installed with SA_RESETHAND: this ends the process as if nobody had caught it.
+  // The newest first: files before the folder that was made for them.
+  for (CleanUpEntry* entry = clean_up_list.load(); entry != nullptr; entry = entry->next) {
+    const char* name = entry->name.load();
+    if (name != nullptr) entry->is_folder ? rmdir(name) : unlink(name);
+  }
+  // Ends the process as if nobody had caught it.
+  std::signal(signal, SIG_DFL);
   raise(signal);
 }
+
+class SignalsWait {
+ public:
+  SignalsWait() { signals_wait.store(true); }
+  SignalsWait(const SignalsWait&) = delete;
+  SignalsWait& operator=(const SignalsWait&) = delete;
+  ~SignalsWait() {
+    signals_wait.store(false);
+    if (const int signal = waiting_signal.exchange(0); signal != 0) clean_up_and_end(signal);
+  }
+};
 
 // A name that no other process can have, so that the handler may know it before it exists.
 std::string temporary_name(const std::string& final_name) {
@@ -130,7 +155,7 @@ bool AtomicFile::open_for_writing(unsigned mode) {
 
 void AtomicFile::reserve_temporary_name() {
   temporary_ = temporary_name(final_);
-  slot_ = remember(temporary_);
+  entry_ = remember(temporary_);
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
@@ -139,7 +164,7 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
       kind_(other.kind_),
       temporary_(std::exchange(other.temporary_, {})),
       fd_(std::exchange(other.fd_, -1)),
-      slot_(std::exchange(other.slot_, -1)) {}
+      entry_(std::exchange(other.entry_, nullptr)) {}
 
 AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
   if (this != &other) {
@@ -149,7 +174,7 @@ AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
     kind_ = other.kind_;
     temporary_ = std::exchange(other.temporary_, {});
     fd_ = std::exchange(other.fd_, -1);
-    slot_ = std::exchange(other.slot_, -1);
+    entry_ = std::exchange(other.entry_, nullptr);
   }
   return *this;
 }
@@ -160,7 +185,7 @@ void AtomicFile::discard() {
   if (fd_ >= 0) close(std::exchange(fd_, -1));
   if (!temporary_.empty()) unlink(temporary_.c_str());
   temporary_.clear();
-  forget(std::exchange(slot_, -1));
+  forget(std::exchange(entry_, nullptr));
 }
 
 Result<void> AtomicFile::write(std::span<const std::byte> bytes) {
@@ -177,21 +202,31 @@ Result<void> AtomicFile::write(std::string_view text) {
   return write(std::as_bytes(std::span(text.data(), text.size())));
 }
 
-Result<void> AtomicFile::give_name(Overwrite overwrite) {
+bool AtomicFile::link_to(const std::string& name) const {
   const std::string source =
       kind_ == Kind::Nameless ? fmt::format("/proc/self/fd/{}", fd_) : temporary_;
-  const auto link_to = [&](const std::string& name) {
-    return linkat(AT_FDCWD, source.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
-  };
+  return linkat(AT_FDCWD, source.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
+Result<void> AtomicFile::become_temporary() {
+  if (kind_ != Kind::Nameless) return {};
+  reserve_temporary_name();
+  if (!link_to(temporary_)) return io_failure(path_, "cannot name the finished file", errno);
+  kind_ = Kind::Temporary;
+  return {};
+}
+
+Result<void> AtomicFile::give_name(Overwrite overwrite) {
   if (overwrite == Overwrite::No) {
-    if (!link_to(final_)) return io_failure(path_, "will not overwrite", errno);
-    return {};
+    if (link_to(final_)) return {};
+    if (errno != EEXIST) return io_failure(path_, "cannot name the finished file", errno);
+    return fail(ExitCode::Io, "exists", "the file exists and is not overwritten", path_.string(),
+                "choose another name or move the old one away");
   }
   if (kind_ == Kind::Nameless) {
     if (link_to(final_)) return {};
     // There is a file already, and only a rename replaces one.
-    reserve_temporary_name();
-    if (!link_to(temporary_)) return io_failure(path_, "cannot name the finished file", errno);
+    INGOT_RETURN_IF_ERROR(become_temporary());
   }
   if (rename(temporary_.c_str(), final_.c_str()) != 0) {
     return io_failure(path_, "cannot rename the finished file", errno);
@@ -200,16 +235,98 @@ Result<void> AtomicFile::give_name(Overwrite overwrite) {
   return {};
 }
 
+Result<void> AtomicFile::flush() {
+  if (kind_ == Kind::Device || fsync(fd_) == 0) return {};
+  return io_failure(path_, "cannot flush", errno);
+}
+
+Result<void> AtomicFile::close_file() {
+  if (fd_ < 0 || close(std::exchange(fd_, -1)) == 0) return {};
+  return io_failure(path_, "cannot write", errno);
+}
+
+Result<void> AtomicFile::seal() {
+  INGOT_RETURN_IF_ERROR(flush());
+  INGOT_RETURN_IF_ERROR(become_temporary());
+  return close_file();
+}
+
 Result<void> AtomicFile::commit(Overwrite overwrite) {
+  if (fd_ >= 0) INGOT_RETURN_IF_ERROR(flush());
   if (kind_ != Kind::Device) {
-    if (fsync(fd_) != 0) return io_failure(path_, "cannot flush", errno);
     INGOT_RETURN_IF_ERROR(give_name(overwrite));
     flush_folder(final_);
   }
-  if (close(std::exchange(fd_, -1)) != 0) return io_failure(path_, "cannot write", errno);
+  INGOT_RETURN_IF_ERROR(close_file());
   discard();
   return {};
 }
+
+void AtomicFile::take_back() const {
+  if (kind_ != Kind::Device) unlink(final_.c_str());
+}
+
+// ---------------------------------------------------------------------------------------------
+// Several files
+
+OutputSet::~OutputSet() {
+  files_.clear();
+  while (!folders_.empty()) {
+    rmdir(folders_.back().name.c_str());
+    forget(folders_.back().entry);
+    folders_.pop_back();
+  }
+}
+
+Result<void> OutputSet::make_folder(const fs::path& path) {
+  fs::path partial;
+  for (const fs::path& part : path) {
+    partial /= part;
+    std::error_code error;
+    if (fs::is_directory(partial, error)) continue;
+    const std::string name = partial.string();
+    // Known before it exists, so that a signal in between finds it.
+    CleanUpEntry* entry = remember(name, true);
+    if (mkdir(name.c_str(), 0777) == 0) {
+      folders_.push_back({name, entry});
+      continue;
+    }
+    const int number = errno;
+    forget(entry);
+    if (number != EEXIST || !fs::is_directory(partial, error)) {
+      return io_failure(path, "cannot create the folder", number);
+    }
+  }
+  return {};
+}
+
+Result<void> OutputSet::add(const fs::path& path, std::span<const std::byte> bytes, unsigned mode) {
+  INGOT_ASSIGN(AtomicFile file, AtomicFile::create(path, mode));
+  INGOT_RETURN_IF_ERROR(file.write(bytes));
+  INGOT_RETURN_IF_ERROR(file.seal());
+  files_.push_back(std::move(file));
+  return {};
+}
+
+Result<void> OutputSet::add(const fs::path& path, std::string_view text, unsigned mode) {
+  return add(path, std::as_bytes(std::span(text.data(), text.size())), mode);
+}
+
+Result<void> OutputSet::commit(Overwrite overwrite) {
+  const SignalsWait wait;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const Result<void> committed = files_[i].commit(overwrite);
+    if (committed) continue;
+    for (std::size_t done = 0; done < i; ++done) files_[done].take_back();
+    return committed;
+  }
+  files_.clear();
+  for (const Folder& folder : folders_) forget(folder.entry);
+  folders_.clear();
+  return {};
+}
+
+// ---------------------------------------------------------------------------------------------
 
 Result<void> write_file(const fs::path& path, std::span<const std::byte> bytes) {
   INGOT_ASSIGN(AtomicFile file, AtomicFile::create(path));
@@ -221,20 +338,10 @@ Result<void> write_file(const fs::path& path, std::string_view text) {
   return write_file(path, std::as_bytes(std::span(text.data(), text.size())));
 }
 
-Result<void> make_folder(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) {
-    return fail(ExitCode::Io, "io-error", "cannot create the folder: " + error.message(),
-                path.string());
-  }
-  return {};
-}
-
 void clean_up_on_signals() {
   struct sigaction action = {};
-  action.sa_handler = remove_temporaries;
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+  action.sa_handler = clean_up_and_end;
+  action.sa_flags = static_cast<int>(SA_NODEFER);
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction old = {};

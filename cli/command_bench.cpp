@@ -31,6 +31,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kWarmUpRuns = 5;
+// Periods that a clock can wait for.
+constexpr double kSlowestRate = 0.001, kFastestRate = 1'000'000;
 
 struct BenchOptions {
   std::string artifact;
@@ -329,13 +331,13 @@ void add_bench_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<BenchOptions>();
   command.add_option("ARTIFACT", options->artifact, "Artifact to measure")->required();
   command.add_option("--threads", options->threads, "Threads; this version has one")
-      ->check(CLI::Range(1, 256))
+      ->check(whole_number(1, 256))
       ->capture_default_str();
   command.add_option("--runs", options->runs, "Frames to measure, after a warm-up")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1, 1'000'000'000))
       ->capture_default_str();
   command.add_option("--rate", options->rate, "Frames per second; default: back to back")
-      ->check(CLI::PositiveNumber);
+      ->check(real_number(kSlowestRate, kFastestRate));
   add_repeatable(command, "--input", options->inputs,
                  "NAME=FILE of an input; the others are seeded random; repeatable");
   command.add_option("--seed", options->seed, "Seed of random inputs")->capture_default_str();

@@ -86,6 +86,16 @@ Result<void> refuse_later_options(const CompileCommandOptions& options) {
   return {};
 }
 
+// Found here and not after all the code is made.
+Result<void> check_variant_count(std::size_t cameras, std::size_t targets,
+                                 const std::string& file) {
+  if (cameras * targets <= INGOT_MAX_VARIANTS) return {};
+  return fail(ExitCode::Unsupported, "too-many-variants",
+              fmt::format("{} cameras for {} targets are {} variants, an artifact holds {}",
+                          cameras, targets, cameras * targets, INGOT_MAX_VARIANTS),
+              file, "compile several artifacts with fewer cameras or targets each");
+}
+
 // Only artifacts are replaced: the output may have been mistaken for a key, a model or its weights.
 bool replaces_something_else(const std::string& output) {
   std::error_code error;
@@ -357,22 +367,13 @@ ProgressStyle progress_style(const CompileCommandOptions& options) {
   return options.no_progress || options.json ? ProgressStyle::None : default_progress_style();
 }
 
-// Failures without a file speak of the source.
-template <typename T>
-Result<T> about(const std::string& file, Result<T> result) {
-  if (!result) {
-    for (Diagnostic& diagnostic : result.error().diagnostics) {
-      if (diagnostic.file.empty()) diagnostic.file = file;
-    }
-  }
-  return result;
-}
-
 Result<Report> compile_source(const CompileCommandOptions& options, const Request& request,
                               Progress& progress, std::vector<Diagnostic>& warnings) {
   const std::string& source = options.source.source;
   progress.report("read");
   INGOT_ASSIGN(ModelSources sources, read_source(options.source, warnings));
+  INGOT_RETURN_IF_ERROR(
+      check_variant_count(sources.pipeline.input.variants.size(), request.targets.size(), source));
   const std::unique_ptr<CodeGenerator> generator = make_llvm_code_generator();
   const CompileOptions how = compile_options(options, request, progress);
   const std::unique_ptr<KernelRunner> runner = make_native_runner(how.jobs);
@@ -386,14 +387,17 @@ Result<Report> compile_source(const CompileCommandOptions& options, const Reques
   INGOT_ASSIGN(const artifact::ArtifactContents contents,
                about(source, encode_program(compiled, facts)));
   INGOT_ASSIGN(std::vector<std::byte> bytes, about(source, artifact::encode(contents)));
-  INGOT_ASSIGN(bytes, sign_all(std::move(bytes), request));
+  INGOT_ASSIGN(bytes, about(source, sign_all(std::move(bytes), request)));
   progress.report("check");
   INGOT_ASSIGN(const std::vector<VariantCheck> checks, self_check(bytes, source, request.check));
   progress.report("write");
+  OutputSet outputs;
   if (!options.emit.empty()) {
-    INGOT_RETURN_IF_ERROR(emit_files(compiled, options.emit, options.emit_folder, *generator));
+    INGOT_RETURN_IF_ERROR(
+        emit_files(compiled, options.emit, options.emit_folder, *generator, outputs));
   }
-  INGOT_RETURN_IF_ERROR(write_file(options.output, bytes));
+  INGOT_RETURN_IF_ERROR(outputs.add(options.output, bytes));
+  INGOT_RETURN_IF_ERROR(outputs.commit());
   progress.finish();
 
   Report report;
@@ -446,7 +450,7 @@ void add_debug_options(CLI::App& command, CompileCommandOptions& options) {
   command.add_option("--print-after", options.print_after,
                      "Print the program after this pass, or all, on standard error");
   command.add_option("-j", options.jobs, "Threads; never changes the result; default: all")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1, 1024));
   command.add_flag("--no-progress", options.no_progress, "No progress on standard error");
   command.add_flag("--json", options.json, "Print the result as JSON");
 }

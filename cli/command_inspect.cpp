@@ -6,6 +6,7 @@
 #include "artifact/decode.h"
 #include "cli/commands.h"
 #include "cli/describe_artifact.h"
+#include "cli/diagnostics.h"
 #include "cli/json.h"
 #include "cli/loader_policy.h"
 #include "cli/options.h"
@@ -41,7 +42,7 @@ Result<void> check_structure(const std::vector<std::byte>& bytes, const std::str
 Result<std::string> inspect(const InspectOptions& options) {
   INGOT_ASSIGN(const std::vector<std::byte> bytes, read_artifact_file(options.artifact));
   INGOT_RETURN_IF_ERROR(check_structure(bytes, options.artifact));
-  INGOT_ASSIGN(const artifact::Decoded decoded, artifact::decode(bytes));
+  INGOT_ASSIGN(const artifact::Decoded decoded, about(options.artifact, artifact::decode(bytes)));
   if (options.id) return artifact::to_hex(decoded.id) + "\n";
   const Json description = describe_artifact(decoded, options.describe);
   return options.json ? to_text(description) : description_text(description);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/diagnostics.h"
 #include "cli/json.h"
 #include "cli/options.h"
 #include "compiler/compile.h"
@@ -39,14 +40,8 @@ Result<ExitCode> run_pass_command(const PassOptions& options, std::vector<Diagno
     return usage_error("pass needs NAME and FILE", "ingot pass --list-passes names the passes");
   }
   INGOT_ASSIGN(const std::string text, read_text_file(options.file));
-  Result<std::string> result = run_pass(options.name, text);
-  if (!result) {
-    for (Diagnostic& diagnostic : result.error().diagnostics) {
-      if (diagnostic.file.empty()) diagnostic.file = options.file;
-    }
-    return std::unexpected(std::move(result).error());
-  }
-  INGOT_RETURN_IF_ERROR(print_result(*result));
+  INGOT_ASSIGN(const std::string result, about(options.file, run_pass(options.name, text)));
+  INGOT_RETURN_IF_ERROR(print_result(result));
   return ExitCode::Done;
 }
 

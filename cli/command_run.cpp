@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "artifact/names.h"
 #include "cli/atomic_file.h"
 #include "cli/commands.h"
+#include "cli/diagnostics.h"
 #include "cli/loaded_artifact.h"
 #include "cli/npy.h"
 #include "cli/options.h"
@@ -37,6 +39,7 @@ struct NamedSlots {
   std::vector<std::string> stems;
 };
 
+// Refuses names that would lead to one file.
 Result<NamedSlots> slots_of(const LoadedArtifact& artifact, std::uint32_t direction) {
   NamedSlots named;
   std::vector<std::string> names;
@@ -45,7 +48,7 @@ Result<NamedSlots> slots_of(const LoadedArtifact& artifact, std::uint32_t direct
     named.slots.push_back(&slot);
     names.push_back(slot.name);
   }
-  INGOT_ASSIGN(named.stems, artifact::file_stems(names));
+  INGOT_ASSIGN(named.stems, about(artifact.path(), artifact::file_stems(names)));
   return named;
 }
 
@@ -58,17 +61,14 @@ std::string input_names(const LoadedArtifact& artifact) {
   return names;
 }
 
-Result<void> write_outputs(const Session& session, const NamedSlots& outputs,
-                           const fs::path& folder) {
-  INGOT_RETURN_IF_ERROR(make_folder(folder));
-  std::vector<AtomicFile> files;
-  for (std::size_t i = 0; i < outputs.slots.size(); ++i) {
-    const SlotView& slot = *outputs.slots[i];
-    INGOT_ASSIGN(AtomicFile file, AtomicFile::create(folder / (outputs.stems[i] + ".npy")));
-    INGOT_RETURN_IF_ERROR(file.write(encode_npy(slot.dtype, slot.shape, session.value(slot))));
-    files.push_back(std::move(file));
+Result<void> add_outputs(const Session& session, const NamedSlots& slots, const fs::path& folder,
+                         OutputSet& files) {
+  INGOT_RETURN_IF_ERROR(files.make_folder(folder));
+  for (std::size_t i = 0; i < slots.slots.size(); ++i) {
+    const SlotView& slot = *slots.slots[i];
+    INGOT_RETURN_IF_ERROR(files.add(folder / (slots.stems[i] + ".npy"),
+                                    encode_npy(slot.dtype, slot.shape, session.value(slot))));
   }
-  for (AtomicFile& file : files) INGOT_RETURN_IF_ERROR(file.commit());
   return {};
 }
 
@@ -101,14 +101,62 @@ Result<void> run_single(const LoadedArtifact& artifact, const RunOptions& option
   INGOT_ASSIGN(const NamedSlots outputs, slots_of(artifact, INGOT_SLOT_OUTPUT));
   INGOT_RETURN_IF_ERROR(set_given_inputs(artifact, options, session));
   INGOT_RETURN_IF_ERROR(session.run(&warnings));
-  return write_outputs(session, outputs, options.output_folder);
+  OutputSet files;
+  INGOT_RETURN_IF_ERROR(add_outputs(session, outputs, options.output_folder, files));
+  return files.commit();
 }
 
-Result<void> set_frame_inputs(const NamedSlots& inputs, const fs::path& folder, Session& session) {
+// ---------------------------------------------------------------------------------------------
+// --sequence
+
+struct Frame {
+  std::string name;
+  std::vector<fs::path> inputs;  // by slot
+};
+
+// Names in the folder that are numbers of frames: 0000, 0001 ...
+Result<std::set<std::string>> numbered_entries(const fs::path& folder) {
+  std::set<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    const bool is_number = name.find_first_not_of("0123456789") == std::string::npos;
+    if (is_number) names.insert(name);
+  }
+  if (error) {
+    return fail(ExitCode::Io, "io-error", "cannot read: " + error.message(), folder.string());
+  }
+  return names;
+}
+
+// All frames from 0000 on. One that is missing must not end the sequence silently.
+Result<std::vector<Frame>> find_frames(const fs::path& folder, const NamedSlots& inputs) {
+  INGOT_ASSIGN(std::set<std::string> numbers, numbered_entries(folder));
+  std::vector<Frame> frames;
+  while (!numbers.empty()) {
+    Frame frame;
+    frame.name = fmt::format("{:04}", frames.size());
+    if (numbers.erase(frame.name) == 0) {
+      return fail(
+          ExitCode::Malformed, "missing-frame",
+          fmt::format("frame '{}' is missing, and '{}' is there", frame.name, *numbers.begin()),
+          folder.string(), "frames are called 0000, 0001, 0002 ... without a gap");
+    }
+    for (const std::string& stem : inputs.stems) {
+      INGOT_ASSIGN(frame.inputs.emplace_back(), find_tensor_file(folder / frame.name, stem));
+    }
+    frames.push_back(std::move(frame));
+  }
+  if (frames.empty()) {
+    return fail(ExitCode::Io, "missing-file", "no such folder", (folder / "0000").string());
+  }
+  return frames;
+}
+
+Result<void> set_frame_inputs(const NamedSlots& inputs, const Frame& frame, Session& session) {
   for (std::size_t i = 0; i < inputs.slots.size(); ++i) {
     const SlotView& slot = *inputs.slots[i];
-    INGOT_ASSIGN(const fs::path path, find_tensor_file(folder, inputs.stems[i]));
-    INGOT_ASSIGN(const Tensor tensor, read_tensor_file(path, slot.dtype, slot.shape));
+    INGOT_ASSIGN(const Tensor tensor, read_tensor_file(frame.inputs[i], slot.dtype, slot.shape));
     INGOT_RETURN_IF_ERROR(session.set(slot, tensor.bytes));
   }
   return {};
@@ -118,19 +166,18 @@ Result<void> run_sequence(const LoadedArtifact& artifact, const RunOptions& opti
                           Session& session, std::vector<Diagnostic>& warnings) {
   INGOT_ASSIGN(const NamedSlots inputs, slots_of(artifact, INGOT_SLOT_INPUT));
   INGOT_ASSIGN(const NamedSlots outputs, slots_of(artifact, INGOT_SLOT_OUTPUT));
-  std::error_code error;
-  for (int frame = 0;; ++frame) {
-    const std::string name = fmt::format("{:04}", frame);
-    const fs::path folder = fs::path(options.sequence) / name;
-    if (!fs::is_directory(folder, error)) {
-      if (frame > 0) return {};
-      return fail(ExitCode::Io, "missing-file", "no such folder", folder.string());
-    }
-    INGOT_RETURN_IF_ERROR(set_frame_inputs(inputs, folder, session));
+  INGOT_ASSIGN(const std::vector<Frame> frames, find_frames(options.sequence, inputs));
+  OutputSet files;
+  for (const Frame& frame : frames) {
+    INGOT_RETURN_IF_ERROR(set_frame_inputs(inputs, frame, session));
     INGOT_RETURN_IF_ERROR(session.run(&warnings));
-    INGOT_RETURN_IF_ERROR(write_outputs(session, outputs, fs::path(options.output_folder) / name));
+    INGOT_RETURN_IF_ERROR(
+        add_outputs(session, outputs, fs::path(options.output_folder) / frame.name, files));
   }
+  return files.commit();
 }
+
+// ---------------------------------------------------------------------------------------------
 
 Result<ExitCode> run_run(const RunOptions& options, std::vector<Diagnostic>& warnings) {
   INGOT_ASSIGN(const LoadedArtifact artifact,

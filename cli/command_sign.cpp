@@ -12,6 +12,7 @@
 #include "artifact/sign.h"
 #include "cli/atomic_file.h"
 #include "cli/commands.h"
+#include "cli/diagnostics.h"
 #include "cli/options.h"
 
 namespace ingot::cli {
@@ -41,7 +42,7 @@ Result<void> sign_into_detached(const SignCommandOptions& options,
                                 const artifact::PrivateKey& key, const artifact::SignOptions& how) {
   INGOT_ASSIGN(const std::vector<std::byte> existing, existing_detached(options.detached));
   INGOT_ASSIGN(const std::vector<std::byte> file,
-               artifact::sign_detached(bytes, key, how, existing));
+               about(options.detached, artifact::sign_detached(bytes, key, how, existing)));
   return write_file(options.detached, file);
 }
 
@@ -53,9 +54,10 @@ Result<ExitCode> run_sign(const SignCommandOptions& options, std::vector<Diagnos
   INGOT_ASSIGN(how.signed_at, artifact::signed_at_from_environment());
   INGOT_ASSIGN(const artifact::PrivateKey key, artifact::read_private_key(options.key));
   INGOT_ASSIGN(std::vector<std::byte> bytes, read_artifact_file(options.artifact));
-  INGOT_ASSIGN(const artifact::Digest id, intact_id(bytes));
+  INGOT_ASSIGN(const artifact::Digest id, about(options.artifact, intact_id(bytes)));
   if (options.detached.empty()) {
-    INGOT_ASSIGN(bytes, artifact::add_signature(std::move(bytes), key, how));
+    INGOT_ASSIGN(bytes,
+                 about(options.artifact, artifact::add_signature(std::move(bytes), key, how)));
     INGOT_RETURN_IF_ERROR(write_file(options.artifact, bytes));
   } else {
     INGOT_RETURN_IF_ERROR(sign_into_detached(options, bytes, key, how));

@@ -19,6 +19,16 @@ namespace ingot::cli {
 
 void print_diagnostics(std::span<const Diagnostic> diagnostics, bool json);
 
+// Failures without a file speak of this one.
+template <typename T>
+[[nodiscard]] Result<T> about(const std::string& file, Result<T> result) {
+  if (result) return result;
+  for (Diagnostic& diagnostic : result.error().diagnostics) {
+    if (diagnostic.file.empty()) diagnostic.file = file;
+  }
+  return result;
+}
+
 [[nodiscard]] Diagnostic make_warning(std::string code, std::string message, std::string file = {},
                                       std::string hint = {});
 

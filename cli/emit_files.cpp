@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "artifact/names.h"
-#include "cli/atomic_file.h"
 #include "codegen/compile_object.h"
 #include "compiler/kernel/kernel.h"
 #include "compiler/program/program.h"
@@ -23,28 +22,29 @@ std::string_view ending(const std::string& kind) {
 
 Result<void> emit_kernel_file(const ScheduledKernel& kernel, const Target& target,
                               const std::string& kind, const fs::path& path,
-                              CodeGenerator& generator) {
-  if (kind == "ir") return write_file(path, print_kernel(kernel));
+                              CodeGenerator& generator, OutputSet& outputs) {
+  if (kind == "ir") return outputs.add(path, print_kernel(kernel));
   if (kind == "obj") {
     INGOT_ASSIGN(const CompiledObject object,
                  compile_object(kernel, target, false, artifact::file_stem(kernel.name)));
-    return write_file(path, std::span<const std::byte>(object.elf));
+    return outputs.add(path, std::span<const std::byte>(object.elf));
   }
   INGOT_ASSIGN(const std::string text, generator.emit_text(kernel, target, kind));
-  return write_file(path, text);
+  return outputs.add(path, text);
 }
 
 Result<void> emit_variant(const CompiledVariant& variant, const std::string& kind,
-                          const fs::path& folder, CodeGenerator& generator) {
-  INGOT_RETURN_IF_ERROR(make_folder(folder));
+                          const fs::path& folder, CodeGenerator& generator, OutputSet& outputs) {
+  INGOT_RETURN_IF_ERROR(outputs.make_folder(folder));
   if (kind == "ir") {
-    INGOT_RETURN_IF_ERROR(write_file(folder / "program.txt", print_program(variant.program)));
+    INGOT_RETURN_IF_ERROR(outputs.add(folder / "program.txt", print_program(variant.program)));
   }
   std::size_t number = 0;
   for (const auto& kernel : variant.program.kernels) {
     const fs::path path = folder / fmt::format("{:04}-{}{}", number++,
                                                artifact::file_stem(kernel->name), ending(kind));
-    INGOT_RETURN_IF_ERROR(emit_kernel_file(*kernel, variant.target, kind, path, generator));
+    INGOT_RETURN_IF_ERROR(
+        emit_kernel_file(*kernel, variant.target, kind, path, generator, outputs));
   }
   return {};
 }
@@ -52,12 +52,12 @@ Result<void> emit_variant(const CompiledVariant& variant, const std::string& kin
 }  // namespace
 
 Result<void> emit_files(const Compiled& compiled, const std::string& kind, const fs::path& folder,
-                        CodeGenerator& generator) {
+                        CodeGenerator& generator, OutputSet& outputs) {
   for (const CompiledVariant& variant : compiled.variants) {
     const fs::path camera =
         variant.camera.empty() ? fs::path() : fs::path(artifact::file_stem(variant.camera));
     INGOT_RETURN_IF_ERROR(
-        emit_variant(variant, kind, folder / camera / variant.target.name, generator));
+        emit_variant(variant, kind, folder / camera / variant.target.name, generator, outputs));
   }
   return {};
 }

@@ -182,8 +182,9 @@ Result<std::vector<CaseRun>> read_case(const Json& json, const std::string& name
   INGOT_ASSIGN(common.bound, text_list(json, "bind", file, name));
   INGOT_ASSIGN(const std::vector<std::string> pairs, text_list(json, "feedback", file, name));
   for (const std::string& text : pairs) {
-    INGOT_ASSIGN(NameValue pair, split_at_last_equals(text, "feedback"));
-    common.feedback.push_back({std::move(pair.name), std::move(pair.value)});
+    Result<NameValue> pair = split_at_last_equals(text, "feedback");
+    if (!pair) return bad_case(file, name, fmt::format("feedback '{}' is not OUTPUT=INPUT", text));
+    common.feedback.push_back({std::move(pair->name), std::move(pair->value)});
   }
   std::vector<CaseRun> runs;
   for (const Json& run : json["runs"]) {

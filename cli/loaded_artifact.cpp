@@ -1,6 +1,10 @@
 #include "cli/loaded_artifact.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "artifact/names.h"
@@ -48,17 +52,30 @@ std::vector<CallCost> parse_costs(std::string_view text) {
   return costs;
 }
 
-// One of the tool's options, as the manifest records them.
-std::string recorded_option(std::string_view manifest, std::string_view name) {
-  const Result<Json> json = parse_json(manifest, {});
-  if (!json) return {};
-  const Json options = json->value("/tool/options"_json_pointer, Json::array());
-  for (const Json& option : options) {
-    if (option.is_array() && option.size() == 2 && option[0] == name && option[1].is_string()) {
-      return option[1].get<std::string>();
+// Layouts of any variant, by their original names.
+std::vector<std::string> camera_names(const artifact::Decoded& decoded) {
+  const NameTable originals(decoded.manifest);
+  std::set<std::string> names;
+  for (const artifact::VariantTables& variant : decoded.tables.variant_tables) {
+    for (const IngotCameraRecord& camera : variant.cameras) {
+      names.insert(originals.original(decoded.tables.name(camera.name)));
     }
   }
-  return {};
+  return {names.begin(), names.end()};
+}
+
+// Why no variant has the camera's layout, if the reason is that the artifact never heard of it.
+std::optional<Failure> unknown_camera(const std::vector<std::byte>& bytes, const std::string& path,
+                                      const std::string& camera) {
+  const Result<artifact::Decoded> decoded = artifact::decode(bytes);
+  if (!decoded) return std::nullopt;
+  const std::vector<std::string> names = camera_names(*decoded);
+  if (std::ranges::find(names, camera) != names.end()) return std::nullopt;
+  return fail(ExitCode::Usage, "unknown-camera",
+              fmt::format("--camera: the artifact has no camera '{}'", camera), path,
+              names.empty() ? "it was compiled without cameras, leave --camera out"
+                            : fmt::format("cameras: {}", fmt::join(names, ", ")))
+      .error();
 }
 
 std::string trust_hint(ingot_status status) {
@@ -70,6 +87,21 @@ std::string trust_hint(ingot_status status) {
 }
 
 }  // namespace
+
+std::string recorded_option(std::string_view manifest, std::string_view name) {
+  const Result<Json> json = parse_json(manifest, {});
+  if (!json || !json->is_object()) return {};
+  const auto tool = json->find("tool");
+  if (tool == json->end() || !tool->is_object()) return {};
+  const auto options = tool->find("options");
+  if (options == tool->end() || !options->is_array()) return {};
+  for (const Json& option : *options) {
+    if (option.is_array() && option.size() == 2 && option[0] == name && option[1].is_string()) {
+      return option[1].get<std::string>();
+    }
+  }
+  return {};
+}
 
 NameTable::NameTable(std::string_view manifest) {
   const Result<Json> json = parse_json(manifest, {});
@@ -95,7 +127,13 @@ Result<LoadedArtifact> LoadedArtifact::open(const std::string& path, const Trust
   policy.set_camera(camera.empty() ? std::string() : artifact::encode_name(camera));
   policy.get().allow_unsigned = trust.allow_unsigned ? 1 : 0;
   policy.get().run_without_self_test = 1;
-  return open_bytes(bytes, path, policy.get());
+  Result<LoadedArtifact> loaded = open_bytes(bytes, path, policy.get());
+  if (!loaded && !camera.empty() && loaded.error().exit == ExitCode::Incompatible) {
+    if (auto failure = unknown_camera(bytes, path, camera)) {
+      return std::unexpected(*std::move(failure));
+    }
+  }
+  return loaded;
 }
 
 Result<LoadedArtifact> LoadedArtifact::open_bytes(const std::vector<std::byte>& bytes,

@@ -54,9 +54,14 @@ class NameTable {
   std::map<std::string, std::string, std::less<>> cut_;
 };
 
+// One of the tool's options as the manifest records them; empty if it is not there, or not as the
+// tool writes it: the manifest beyond the facts of the tables is any JSON.
+[[nodiscard]] std::string recorded_option(std::string_view manifest, std::string_view name);
+
 class LoadedArtifact {
  public:
-  // Ready to run frames; the self-test is left to the caller. `camera` may be empty.
+  // Ready to run frames; the self-test is left to the caller. `camera` may be empty; Usage if the
+  // artifact has cameras by other names only.
   [[nodiscard]] static Result<LoadedArtifact> open(const std::string& path,
                                                    const TrustOptions& trust,
                                                    const std::string& camera);

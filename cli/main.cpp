@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -112,6 +115,43 @@ Result<void> check_arguments(const std::vector<std::string>& arguments) {
   return {};
 }
 
+// How many characters must change, come or go to make one word of the other.
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({changed, row[j] + 1, row[j - 1] + 1}));
+    }
+  }
+  return row.back();
+}
+
+// The first argument must be an option or a command; CLI11 would blame the ones after it.
+Result<void> check_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.size() < 2 || arguments[1].starts_with('-')) return {};
+  const std::string word = arguments[1].substr(0, 40);  // no command is nearly as long
+  std::string all;
+  std::string nearest;
+  std::size_t least = 3;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    const std::string& name = command->get_name();
+    if (name == arguments[1]) return {};
+    all += (all.empty() ? "" : " ") + name;
+    const std::size_t distance = edit_distance(word, name);
+    if (distance < least) {
+      least = distance;
+      nearest = name;
+    }
+  }
+  return usage_error(fmt::format("unknown command '{}'", word),
+                     nearest.empty()
+                         ? "commands: " + all
+                         : fmt::format("did you mean '{}'? commands: {}", nearest, all));
+}
+
 ExitCode run_tool(int argc, char** argv) {
   const std::vector<std::string> arguments(argv, argv + argc);
   if (const Result<void> usable = check_arguments(arguments); !usable) {
@@ -127,6 +167,10 @@ ExitCode run_tool(int argc, char** argv) {
       "'ingot COMMAND --help' explains a command.");
   Invocation invocation;
   add_commands(app, invocation);
+  if (const Result<void> known = check_command(app, arguments); !known) {
+    print_diagnostics(known.error().diagnostics, false);
+    return known.error().exit;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

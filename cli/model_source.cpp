@@ -250,9 +250,11 @@ class PipelineImporter {
     INGOT_ASSIGN(const Model model, read_model(path));
     numerics_ = std::max(numerics_, numerics_of(model));
     ImportOptions chosen = choose(model);
-    for (const auto& [name, shape] : request.shapes) chosen.shapes.insert_or_assign(name, shape);
+    INGOT_RETURN_IF_ERROR(add_fed_shapes(model, request, chosen));
     for (const StatePair& pair : request.states) {
-      chosen.states.push_back({pair.output, pair.input});
+      chosen.states.push_back(
+          {pair.output, pair.input,
+           ImportOptions::Place{file_, fmt::format("{}.states.{}", request.place, pair.output)}});
     }
     INGOT_ASSIGN(ImportedModel imported, import_graph(model, chosen));
     return to_pipeline_model(std::move(imported));
@@ -280,6 +282,32 @@ class PipelineImporter {
       }
     }
     return chosen;
+  }
+
+  // Inputs take the shapes of what the pipeline feeds them; the command line may not say others.
+  Result<void> add_fed_shapes(const Model& model, const ModelRequest& request,
+                              ImportOptions& chosen) const {
+    for (const auto& [name, shape] : request.shapes) {
+      // Where there is no such input, build_pipeline says so.
+      const auto is_this = [&](const auto& value) { return value.name == name; };
+      if (std::ranges::none_of(model.graph.inputs, is_this) ||
+          std::ranges::any_of(model.graph.initializers, is_this)) {
+        continue;
+      }
+      const std::string place = fmt::format("{}.inputs.{}", request.place, name);
+      if (chosen.binds.contains(name)) {
+        return usage_error(fmt::format("--bind {}: the pipeline feeds this input", name),
+                           fmt::format("at {} of {}", place, file_));
+      }
+      const auto [entry, fresh] = chosen.shapes.emplace(name, shape);
+      if (!fresh && entry->second != shape) {
+        return usage_error(
+            fmt::format("--shape {}: the pipeline feeds this input another shape", name),
+            fmt::format("at {} of {}", place, file_));
+      }
+      chosen.places[name] = {file_, place};
+    }
+    return {};
   }
 
   template <typename Map>

@@ -104,6 +104,27 @@ std::string check_counter(const std::string& text) {
   return "expected a whole number from 0 to 18446744073709551615";
 }
 
+namespace {
+
+template <typename Number>
+NumberCheck number_check(Number least, Number most, const char* kind) {
+  return [=](const std::string& text) -> std::string {
+    Number value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = error == std::errc() && end == text.data() + text.size();
+    if (whole && value >= least && value <= most) return {};
+    return fmt::format("'{}' is not {} from {} to {}", text, kind, least, most);
+  };
+}
+
+}  // namespace
+
+NumberCheck whole_number(std::int64_t least, std::int64_t most) {
+  return number_check(least, most, "a whole number");
+}
+
+NumberCheck real_number(double least, double most) { return number_check(least, most, "a number"); }
+
 Result<ArtifactId> parse_artifact_id(std::string_view text, std::string_view option) {
   ArtifactId id{};
   if (!from_hex(text, id)) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -38,6 +39,11 @@ struct NameValue {
 
 // For CLI11: why the text is no number from 0 to 2^64 - 1, or nothing.
 [[nodiscard]] std::string check_counter(const std::string& text);
+
+// For CLI11: the same for a whole number, and for any number, from `least` to `most`.
+using NumberCheck = std::function<std::string(const std::string&)>;
+[[nodiscard]] NumberCheck whole_number(std::int64_t least, std::int64_t most);
+[[nodiscard]] NumberCheck real_number(double least, double most);
 
 using ArtifactId = std::array<std::uint8_t, 32>;
 // 64 hexadecimal digits of either case.

@@ -50,7 +50,8 @@ Result<void> Session::bind(const SlotView& slot) {
   const std::size_t size = round_up(slot.nbytes);
   Memory& memory = memory_[slot.index];
   memory.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, size)));
-  if (memory == nullptr) return fail(ExitCode::Io, "out-of-memory", "not enough memory");
+  if (memory == nullptr)
+    return fail(ExitCode::Io, "out-of-memory", "not enough memory", artifact_->path());
   std::memset(memory.get(), 0, size);
   ingot_binding binding{};
   ingot_binding_expected(artifact_->get(), slot.index, &binding);
@@ -71,11 +72,13 @@ Result<void> Session::set(const SlotView& slot, std::span<const std::byte> bytes
   if (bytes.size() != slot.nbytes) {
     return fail(
         ExitCode::Malformed, "wrong-size",
-        fmt::format("input '{}' has {} bytes, given {}", slot.name, slot.nbytes, bytes.size()));
+        fmt::format("input '{}' has {} bytes, given {}", slot.name, slot.nbytes, bytes.size()),
+        artifact_->path());
   }
   if (slot.direction == INGOT_SLOT_STATE) {
     if (ingot_set_state(get(), slot.index, bytes.data(), bytes.size()) != INGOT_STATUS_OK) {
-      return fail(ExitCode::Internal, "loader-state", "the loader refused the value of a state");
+      return fail(ExitCode::Internal, "loader-state", "the loader refused the value of a state",
+                  artifact_->path());
     }
   } else if (!bytes.empty()) {
     std::memcpy(memory_[slot.index].get(), bytes.data(), bytes.size());

@@ -209,7 +209,7 @@ void encode_point(const Point& p, uint8_t bytes[32]) {
   if (is_odd(multiply(p.x, inverse))) bytes[31] |= 0x80;
 }
 
-// Canonical encodings of curve points only (rule 2).
+// Canonical encodings of curve points only.
 bool decode_point(const uint8_t bytes[32], Point* p) {
   uint8_t canonical[32];
   p->y = decode_field(bytes);

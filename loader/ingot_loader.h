@@ -655,7 +655,7 @@ ingot_status ingot_self_test(ingot_artifact* artifact, ingot_slot_report* report
 
 /* The loader's own primitives, for tools and tests that must agree with it. */
 void ingot_sha256(const void* data, size_t nbytes, uint8_t digest[32]);
-/* 1 if the signature is accepted by the format's rule 6.3, else 0. */
+/* 1 if the signature is good by docs/artifact_format.md, "Which signatures are good", else 0. */
 int ingot_ed25519_verify(const uint8_t public_key[32], const void* message, size_t nbytes,
                          const uint8_t signature[64]);
 /* 1 if the key is a canonical point of large order, that is, fit for a trust store. */

@@ -13,6 +13,7 @@
 
 #include "loader/ingot_loader.h"
 #include "loader/replay_key.h"
+#include "loader/replay_name.h"
 #include "loader/replay_npy.h"
 
 namespace {
@@ -21,9 +22,13 @@ using namespace ingot::replay;
 
 constexpr int kExitUsage = 2;
 constexpr int kExitMalformed = 3;
+constexpr int kExitUnsupported = 4;
 constexpr int kExitIo = 8;
 constexpr uint32_t kMaxKeys = 16;
 constexpr uint32_t kMaxInputs = 256;
+constexpr uint64_t kMaxFrames = 1000000000;
+constexpr double kSlowestRate = 0.001;
+constexpr double kFastestRate = 1000000;
 
 struct Options {
   const char* artifact = nullptr;
@@ -103,10 +108,16 @@ int take_value(const char* name, const char* value, Options* options) {
     options->inputs[options->input_count++] = value;
   } else if (is("--frames")) {
     options->frames = std::strtoull(value, &end, 10);
-    if (end == value || *end != 0 || options->frames == 0) return fail_usage("not a count:", value);
+    const bool number = value[0] >= '0' && value[0] <= '9' && *end == 0;
+    if (!number || options->frames == 0 || options->frames > kMaxFrames) {
+      return fail_usage("--frames is a whole number from 1 to 1000000000, not", value);
+    }
   } else if (is("--rate")) {
     options->rate = std::strtod(value, &end);
-    if (end == value || *end != 0 || !(options->rate > 0)) return fail_usage("not a rate:", value);
+    const bool inside = options->rate >= kSlowestRate && options->rate <= kFastestRate;
+    if (end == value || *end != 0 || !inside) {
+      return fail_usage("--rate is a number from 0.001 to 1000000, not", value);
+    }
   } else if (is("--output-dir")) {
     options->output_dir = value;
   } else if (is("--camera")) {
@@ -165,6 +176,7 @@ class Replay {
   int load_inputs();
   int load_input(const char* argument);
   int run_frames();
+  int check_output_names() const;
   int save_outputs() const;
 
   const Options& options_;
@@ -364,18 +376,36 @@ int Replay::run_frames() {
   return code;
 }
 
+// Two outputs must not go to one file.
+int Replay::check_output_names() const {
+  for (uint32_t i = 0; i < info_.io_count; ++i) {
+    ingot_io_info a;
+    ingot_io_describe(artifact_, i, &a);
+    if (a.direction != INGOT_SLOT_OUTPUT) continue;
+    char stem[kStemSize];
+    file_stem(a.name, stem);
+    for (uint32_t j = i + 1; j < info_.io_count; ++j) {
+      ingot_io_info b;
+      ingot_io_describe(artifact_, j, &b);
+      if (b.direction != INGOT_SLOT_OUTPUT) continue;
+      char other[kStemSize];
+      file_stem(b.name, other);
+      if (std::strcmp(stem, other) != 0) continue;
+      std::fprintf(stderr, "%s: error: outputs '%s' and '%s' would both be written to '%s'\n",
+                   options_.artifact, a.name, b.name, stem);
+      return kExitUnsupported;
+    }
+  }
+  return 0;
+}
+
 int Replay::save_outputs() const {
   for (uint32_t i = 0; i < info_.io_count; ++i) {
     ingot_io_info io;
     ingot_io_describe(artifact_, i, &io);
     if (io.direction != INGOT_SLOT_OUTPUT) continue;
-    char stem[256];
-    std::snprintf(stem, sizeof stem, "%s", io.name);
-    for (char* c = stem; *c != 0; ++c) {
-      const bool plain = (*c >= 'A' && *c <= 'Z') || (*c >= 'a' && *c <= 'z') ||
-                         (*c >= '0' && *c <= '9') || *c == '.' || *c == '_' || *c == '-';
-      if (!plain) *c = '_';
-    }
+    char stem[kStemSize];
+    file_stem(io.name, stem);
     char path[1024];
     const int length = std::snprintf(path, sizeof path, "%s/%s.npy", options_.output_dir, stem);
     if (length >= static_cast<int>(sizeof path) || !save_npy(path, io, memory_[i])) {
@@ -391,7 +421,8 @@ int Replay::run() {
   if (code == 0 && options_.self_test) code = self_test();
   const bool run_asked = options_.input_count > 0 || options_.output_dir != nullptr;
   if (code != 0 || (!run_asked && (options_.list || options_.self_test))) return code;
-  code = prepare();
+  if (options_.output_dir != nullptr) code = check_output_names();
+  if (code == 0) code = prepare();
   if (code == 0) code = load_inputs();
   if (code == 0) code = run_frames();
   if (code == 0 && options_.output_dir != nullptr) code = save_outputs();

@@ -34,6 +34,18 @@ class Binding {
     return fail(ExitCode::Usage, "contradictory-option", std::move(message), model_.file);
   }
 
+  // Of the shape of an input: the pipeline file's fault if it says the shape.
+  std::unexpected<Failure> refuse_shape(const std::string& input, std::string message) const {
+    const auto place = options_.places.find(input);
+    if (place == options_.places.end()) return usage(std::move(message));
+    Diagnostic diagnostic;
+    diagnostic.code = "type-differs";
+    diagnostic.file = place->second.file;
+    diagnostic.node = place->second.place;
+    diagnostic.message = std::move(message);
+    return fail(ExitCode::Malformed, std::move(diagnostic));
+  }
+
   void find_inputs() {
     std::set<std::string_view> constants;
     for (const OnnxTensor& tensor : model_.graph.initializers) constants.insert(tensor.name);
@@ -109,13 +121,13 @@ class Binding {
     }
     for (const std::int64_t dim : *shape) {
       if (dim < 0 || dim > largest_dimension) {
-        return usage(fmt::format("input '{}': {} is no size", input.name, dim));
+        return refuse_shape(input.name, fmt::format("input '{}': {} is no size", input.name, dim));
       }
     }
     if (!input.shape) return {};
     if (input.shape->size() != shape->size()) {
-      return usage(fmt::format("input '{}' has {} dimensions, {} are given", input.name,
-                               input.shape->size(), shape->size()));
+      return refuse_shape(input.name, fmt::format("input '{}' has {} dimensions, {} are given",
+                                                  input.name, input.shape->size(), shape->size()));
     }
     for (std::size_t d = 0; d < shape->size(); ++d) {
       INGOT_RETURN_IF_ERROR(fix_dimension(input.name, d, (*input.shape)[d], (*shape)[d]));
@@ -126,14 +138,17 @@ class Binding {
   Result<void> fix_dimension(const std::string& input, std::size_t d, const OnnxDimension& declared,
                              std::int64_t value) {
     if (declared.value && *declared.value != value) {
-      return usage(fmt::format("input '{}': dimension {} is {} in the model, {} is given", input, d,
-                               *declared.value, value));
+      return refuse_shape(
+          input, fmt::format("input '{}': dimension {} is {} in the model, {} is given", input, d,
+                             *declared.value, value));
     }
     if (declared.value || declared.name.empty()) return {};
     const auto [symbol, added] = bound_.symbols.emplace(declared.name, value);
     if (!added && symbol->second != value) {
-      return usage(fmt::format("input '{}': dimension {} ('{}') is given as {} and as {}", input, d,
-                               declared.name, symbol->second, value));
+      std::string message = fmt::format("input '{}': dimension {} ('{}') is given as {} and as {}",
+                                        input, d, declared.name, symbol->second, value);
+      if (options_.dims.contains(declared.name)) return usage(std::move(message));
+      return refuse_shape(input, std::move(message));
     }
     return {};
   }

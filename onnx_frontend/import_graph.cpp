@@ -77,7 +77,7 @@ class GraphImport {
   Result<void> import_outputs();
   void check_output(const OnnxValueInfo& output, ValueId value);
   Result<void> pair_states();
-  Result<void> pair_state(const std::string& output, const std::string& input, ExitCode exit);
+  Result<void> pair_state(const ImportOptions::StatePair& pair, ExitCode exit);
   void find_slices();
   void describe();
 
@@ -325,10 +325,13 @@ Result<void> GraphImport::import_outputs() {
   return {};
 }
 
-Result<void> GraphImport::pair_state(const std::string& output, const std::string& input,
-                                     ExitCode exit) {
+Result<void> GraphImport::pair_state(const ImportOptions::StatePair& pair, ExitCode exit) {
+  const auto& [output, input, place] = pair;
   const auto refuse = [&](std::string message) {
-    return fail(exit, "invalid-state", std::move(message), model_.file);
+    Diagnostic diagnostic = plain("invalid-state", std::move(message));
+    diagnostic.file = place ? place->file : model_.file;
+    if (place) diagnostic.node = place->place;
+    return fail(place ? ExitCode::Malformed : exit, std::move(diagnostic));
   };
   const auto find = [](const std::vector<ImportedValue>& values, const std::string& name) {
     return std::ranges::find_if(values, [&](const auto& value) { return value.name == name; });
@@ -354,7 +357,7 @@ Result<void> GraphImport::pair_state(const std::string& output, const std::strin
 Result<void> GraphImport::pair_states() {
   std::set<std::string> paired;
   for (const ImportOptions::StatePair& pair : options_.states) {
-    INGOT_RETURN_IF_ERROR(pair_state(pair.output, pair.input, ExitCode::Usage));
+    INGOT_RETURN_IF_ERROR(pair_state(pair, ExitCode::Usage));
     paired.insert(pair.output);
   }
   if (!options_.find_states) return {};
@@ -364,7 +367,7 @@ Result<void> GraphImport::pair_states() {
     const std::string input = output.name.substr(next.size());
     const bool there =
         std::ranges::any_of(result_.inputs, [&](const auto& i) { return i.name == input; });
-    if (there) INGOT_RETURN_IF_ERROR(pair_state(output.name, input, ExitCode::Malformed));
+    if (there) INGOT_RETURN_IF_ERROR(pair_state({output.name, input}, ExitCode::Malformed));
   }
   return {};
 }
@@ -547,6 +550,7 @@ void GraphImport::call_importer(const OnnxNode& node, const OperatorRow& row, st
                       return import_branch(graph, scope);
                     });
   Result<void> result = row.import(import);
+  if (result) result = import.no_surplus();
   if (!result && !entered) {
     for (const OnnxAttribute& attribute : node.attributes) {
       for (const auto& graph : attribute.graphs) look_up_only(*graph, scope);

@@ -15,12 +15,19 @@
 namespace ingot {
 
 struct ImportOptions {
+  // The place of a pipeline file that asks for something. A wish that cannot be granted is then
+  // Malformed there; without a place it is the command line's, and Usage.
+  struct Place {
+    std::string file, place;
+  };
   struct StatePair {
     std::string output;
     std::string input;
+    std::optional<Place> place = {};
   };
 
   std::map<std::string, Shape> shapes;       // --shape INPUT=1x3x224x224
+  std::map<std::string, Place> places;       // of shapes that a pipeline file decides
   std::map<std::string, std::int64_t> dims;  // --dim NAME=1
   std::map<std::string, Tensor> binds;       // --bind INPUT=value: a constant, no longer an input
   std::vector<StatePair> states;             // --state OUT=IN

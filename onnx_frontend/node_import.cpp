@@ -58,7 +58,10 @@ std::string NodeImport::input_name(std::size_t i) const {
              : fmt::format("input {}", i);
 }
 
-bool NodeImport::has_input(std::size_t i) const { return i < inputs_.size() && inputs_[i].valid(); }
+bool NodeImport::has_input(std::size_t i) const {
+  knows(i + 1);
+  return i < inputs_.size() && inputs_[i].valid();
+}
 
 Result<void> NodeImport::check_type(std::size_t i, Types types) const {
   const DType type = builder.dtype(inputs_[i]);
@@ -122,6 +125,7 @@ Result<std::vector<double>> NodeImport::known_numbers(std::size_t i) const {
 }
 
 Result<void> NodeImport::at_most(std::size_t inputs) const {
+  knows(inputs);
   if (inputs_.size() <= inputs) return {};
   return malformed(fmt::format("{} inputs, at most {} are allowed", inputs_.size(), inputs));
 }

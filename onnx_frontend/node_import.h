@@ -5,6 +5,7 @@
 // filled in by import_graph.cpp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -50,6 +51,9 @@ class NodeImport {
   [[nodiscard]] Result<std::vector<double>> known_numbers(std::size_t i) const;
   // Fails if there are more inputs than the operator has.
   [[nodiscard]] Result<void> at_most(std::size_t inputs) const;
+  // Fails if there are inputs that the importer neither looked at nor allowed with at_most(): the
+  // operator does not have them.
+  [[nodiscard]] Result<void> no_surplus() const { return at_most(known_inputs_); }
 
   // --- outputs
   [[nodiscard]] std::size_t output_count() const { return node.outputs.size(); }
@@ -88,9 +92,11 @@ class NodeImport {
  private:
   [[nodiscard]] Result<void> check_type(std::size_t i, Types types) const;
   [[nodiscard]] std::string input_name(std::size_t i) const;
+  void knows(std::size_t inputs) const { known_inputs_ = std::max(known_inputs_, inputs); }
 
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
+  mutable std::size_t known_inputs_ = 0;
 };
 
 [[nodiscard]] bool accepts(Types types, DType dtype);

@@ -115,8 +115,7 @@ struct GraphState {
   std::optional<Tensor> initial;  // zeros if absent
 };
 
-// A matrix that the loader checks before each frame (camera_and_warp.md 5.2;
-// docs/artifact_format.md).
+// A matrix that the loader checks before each frame (docs/artifact_format.md, TRANSFORMS).
 struct GraphTransform {
   ValueId input;                       // f32 input that holds the matrix, row-major 3x3
   std::int64_t offset_bytes = 0;       // of the matrix in the input

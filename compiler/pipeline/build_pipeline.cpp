@@ -102,6 +102,8 @@ std::vector<std::string> names_of(const std::vector<const GraphOutput*>& outputs
   return names;
 }
 
+std::string place_of(std::size_t stage) { return fmt::format("stages[{}]", stage); }
+
 // --- step 1
 
 class PipelineTypes {
@@ -135,7 +137,7 @@ class PipelineTypes {
  private:
   void problem(std::size_t stage, std::string_view key, std::string code, std::string message,
                std::string hint = {}) {
-    std::string place = fmt::format("stages[{}]", stage);
+    std::string place = place_of(stage);
     if (!key.empty()) place += fmt::format(".{}", key);
     problems.add(ExitCode::Malformed, std::move(place), pipeline_.file, std::move(code),
                  std::move(message), std::move(hint));
@@ -334,6 +336,7 @@ StageFacts::Typing PipelineTypes::import_model(std::size_t index, const ModelSta
   ModelRequest request;
   request.path = stage.path;
   request.stage = pipeline_.stages[index].id;
+  request.place = place_of(index);
   request.states = stage.states;
   for (const auto& [input, value] : stage.inputs) {
     if (const auto type = resolve(value)) request.shapes[input] = type->shape;

@@ -54,10 +54,13 @@ struct StatePair {
   std::string output, input;
 };
 
+// What the pipeline wants of a model; an importer that cannot do it fails with Malformed and names
+// the place in the pipeline file: PLACE.inputs.NAME, PLACE.states.OUTPUT.
 struct ModelRequest {
   std::string path;  // as the pipeline names it, relative to the pipeline's folder
   std::string stage;
-  std::map<std::string, Shape> shapes;  // of inputs that the pipeline feeds
+  std::string place;                    // of the stage in the file: "stages[3]"
+  std::map<std::string, Shape> shapes;  // of inputs that the pipeline feeds; others are ignored
   std::vector<StatePair> states;        // named by the pipeline, besides next_X and X
 };
 using ModelImporter = std::function<Result<PipelineModel>(const ModelRequest&)>;

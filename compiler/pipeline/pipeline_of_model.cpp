@@ -35,6 +35,25 @@ std::optional<ImageInput> as_image(const std::string& name, const Node& node, bo
   return image;
 }
 
+// An artifact has one thing of each name; ONNX lets an output be an input.
+Result<void> check_output_names(const Graph& graph, const std::vector<std::string>& inputs,
+                                const std::string& file) {
+  Failure failure{ExitCode::Unsupported, {}};
+  for (const GraphOutput& output : graph.outputs) {
+    if (std::ranges::find(inputs, output.name) == inputs.end()) continue;
+    Diagnostic diagnostic;
+    diagnostic.code = "output-is-input";
+    diagnostic.file = file;
+    diagnostic.message = fmt::format("output '{}' is the input of that name", output.name);
+    diagnostic.hint =
+        "give it a name of its own: with an Identity node in the model, or under 'outputs' of a "
+        "pipeline file";
+    failure.diagnostics.push_back(std::move(diagnostic));
+  }
+  if (failure.diagnostics.empty()) return {};
+  return std::unexpected(std::move(failure));
+}
+
 }  // namespace
 
 Result<Pipeline> pipeline_of_model(std::shared_ptr<const PipelineModel> model,
@@ -92,6 +111,7 @@ Result<Pipeline> pipeline_of_model(std::shared_ptr<const PipelineModel> model,
          .op = WarpStage{.warp = image.warp, .frames = pipeline.frames, .transform = "tfm"}});
     model_stage.inputs = {{image.name, id}};
   }
+  INGOT_RETURN_IF_ERROR(check_output_names(graph, names, command.path));
   for (const GraphOutput& output : graph.outputs) {
     pipeline.outputs.emplace_back(output.name, fmt::format("{}.{}", stage.id, output.name));
   }

@@ -210,10 +210,15 @@ TEST_F(BadFrame, DegenerateMatricesAreThree) {
   }
 }
 
-TEST_F(BadFrame, AnUnknownLayoutIsSix) {
+TEST_F(BadFrame, AnUnknownCameraIsTwoAndTheOthersAreListed) {
   Arguments arguments = run_with("frame.bin", "tfm.npy");
   arguments.insert(arguments.end(), {"--camera", "other"});
-  expect_failure(folder, arguments, 6);
+  expect_failure(folder, arguments, 2);
+  const std::string errors = folder.tool(arguments).errors;
+  EXPECT_NE(errors.find("no camera 'other'"), std::string::npos) << errors;
+  EXPECT_NE(errors.find("cameras: tiny"), std::string::npos) << errors;
+  arguments.back() = "tiny";
+  EXPECT_EQ(folder.tool(arguments).exit, 0);
 }
 
 TEST_F(BadFrame, MissingAndUnknownInputs) {

@@ -40,12 +40,24 @@ std::string node_message(const TinyNode& node) {
   return bytes + bytes_field(3, node.name) + bytes_field(4, node.op);
 }
 
+std::string zero_tensor(const TinyValue& value) {
+  std::string bytes;
+  std::size_t count = 1;
+  for (const int extent : value.shape) {
+    bytes += number_field(1, static_cast<std::uint64_t>(extent));
+    count *= static_cast<std::size_t>(extent);
+  }
+  return bytes + number_field(2, 1) + bytes_field(8, value.name) +
+         bytes_field(9, std::string(4 * count, '\0'));
+}
+
 }  // namespace
 
 std::string serialize(const TinyModel& model) {
   std::string graph;
   for (const TinyNode& node : model.nodes) graph += bytes_field(1, node_message(node));
   graph += bytes_field(2, "tiny");
+  for (const TinyValue& value : model.zeros) graph += bytes_field(5, zero_tensor(value));
   for (const TinyValue& input : model.inputs) graph += bytes_field(11, value_info(input));
   for (const TinyValue& output : model.outputs) graph += bytes_field(12, value_info(output));
   const std::string opset = number_field(2, static_cast<std::uint64_t>(model.opset));

@@ -22,6 +22,7 @@ struct TinyModel {
   std::vector<TinyValue> inputs;
   std::vector<TinyValue> outputs;
   std::vector<TinyNode> nodes;
+  std::vector<TinyValue> zeros;  // initializers
   int opset = 13;
 };
 

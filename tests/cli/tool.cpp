@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <random>
 #include <sstream>
+#include <thread>
 
 namespace ingot::cli {
 namespace {
@@ -29,29 +32,30 @@ void redirect(const fs::path& file, int flags, int to) {
   close(fd);
 }
 
-[[noreturn]] void become_tool(const fs::path& folder, const fs::path& streams,
-                              const std::vector<std::string>& arguments) {
+[[noreturn]] void become(const char* program, const fs::path& folder, const fs::path& streams,
+                         const std::vector<std::string>& arguments) {
   redirect(streams / "in", O_RDONLY, STDIN_FILENO);
   redirect(streams / "out", O_WRONLY | O_TRUNC, STDOUT_FILENO);
   redirect(streams / "err", O_WRONLY | O_TRUNC, STDERR_FILENO);
   if (chdir(folder.c_str()) != 0) _exit(126);
-  std::vector<std::string> copies = {"ingot"};
+  std::vector<std::string> copies = {program};
   copies.insert(copies.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& copy : copies) argv.push_back(copy.data());
   argv.push_back(nullptr);
-  execv(INGOT_TOOL, argv.data());
+  execv(program, argv.data());
   _exit(126);
 }
 
-}  // namespace
-
-ToolResult run_tool(const fs::path& folder, const std::vector<std::string>& arguments,
-                    const std::string& input) {
+// `meanwhile` gets the process.
+ToolResult run_program(const char* program, const fs::path& folder,
+                       const std::vector<std::string>& arguments, const std::string& input,
+                       const std::function<void(pid_t)>& meanwhile = {}) {
   const TemporaryFolder streams;
   streams.write("in", input);
   const pid_t child = fork();
-  if (child == 0) become_tool(folder, streams.path(), arguments);
+  if (child == 0) become(program, folder, streams.path(), arguments);
+  if (meanwhile) meanwhile(child);
   int status = 0;
   waitpid(child, &status, 0);
   ToolResult result;
@@ -59,6 +63,27 @@ ToolResult run_tool(const fs::path& folder, const std::vector<std::string>& argu
   result.output = read_file_text(streams / "out");
   result.errors = read_file_text(streams / "err");
   return result;
+}
+
+}  // namespace
+
+ToolResult run_tool(const fs::path& folder, const std::vector<std::string>& arguments,
+                    const std::string& input) {
+  return run_program(INGOT_TOOL, folder, arguments, input);
+}
+
+ToolResult run_replay(const fs::path& folder, const std::vector<std::string>& arguments) {
+  return run_program(INGOT_REPLAY, folder, arguments, {});
+}
+
+ToolResult interrupt_tool(const fs::path& folder, const std::vector<std::string>& arguments,
+                          int signal, const std::function<bool()>& ready) {
+  return run_program(INGOT_TOOL, folder, arguments, {}, [&](pid_t child) {
+    for (int i = 0; i < 3000 && !ready(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    kill(child, signal);
+  });
 }
 
 TemporaryFolder::TemporaryFolder() {

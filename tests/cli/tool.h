@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,15 @@ struct ToolResult {
 // Runs `ingot ARGUMENTS...` in `folder` with `input` as standard input.
 ToolResult run_tool(const std::filesystem::path& folder, const std::vector<std::string>& arguments,
                     const std::string& input = {});
+
+// The same with `ingot_replay`.
+ToolResult run_replay(const std::filesystem::path& folder,
+                      const std::vector<std::string>& arguments);
+
+// Runs the tool, and sends it `signal` as soon as `ready` says so, or after half a minute.
+ToolResult interrupt_tool(const std::filesystem::path& folder,
+                          const std::vector<std::string>& arguments, int signal,
+                          const std::function<bool()>& ready);
 
 // A folder of its own that is removed at the end.
 class TemporaryFolder {

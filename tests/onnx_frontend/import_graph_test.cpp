@@ -354,5 +354,50 @@ TEST(ImportGraph, ReturnsMetadataAndSlices) {
   EXPECT_EQ(exit_of(model.import()), ExitCode::Malformed);
 }
 
+// What an importer neither reads nor allows, its operator does not have.
+TEST(ImportGraph, SurplusInputsAreMalformed) {
+  for (const std::string op : {"Relu", "Softmax", "MaxPool", "Erf", "Transpose"}) {
+    ModelWriter writer;
+    writer.input("x", {2, 2}).output("y");
+    writer.node(op, {"x", "x"}, {"y"}, "n");
+    const Result<ImportedModel> model = writer.import();
+    ASSERT_FALSE(model) << op;
+    EXPECT_EQ(model.error().exit, ExitCode::Malformed) << op << problems(model);
+  }
+}
+
+TEST(ImportGraph, InputsLeftOutAtTheEndAreNoSurplus) {
+  ModelWriter writer;
+  writer.input("x", {2, 2}).output("y");
+  writer.node("Clip", {"x", "", ""}, {"y"});
+  EXPECT_TRUE(writer.import());
+}
+
+// With a place in a pipeline file, the file is at fault and not the command line.
+TEST(ImportGraph, WishesOfPipelinesNameTheirPlace) {
+  ModelWriter writer;
+  writer.input("x", {2, "n"}).input("s", {3}).output("y").output("t");
+  writer.node("Relu", {"x"}, {"y"});
+  writer.node("Relu", {"s"}, {"t"});
+  ImportOptions options;
+  options.shapes["x"] = {3, 3};
+  EXPECT_EQ(writer.import(options).error().exit, ExitCode::Usage);
+  options.places["x"] = {"p.json", "stages[1].inputs.x"};
+  Result<ImportedModel> model = writer.import(options);
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().exit, ExitCode::Malformed);
+  EXPECT_EQ(model.error().diagnostics.front().file, "p.json");
+  EXPECT_EQ(model.error().diagnostics.front().node, "stages[1].inputs.x");
+
+  options.shapes["x"] = {2, 3};
+  options.states = {{"y", "s", ImportOptions::Place{"p.json", "stages[1].states.y"}}};
+  model = writer.import(options);
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().exit, ExitCode::Malformed);
+  EXPECT_EQ(model.error().diagnostics.front().node, "stages[1].states.y");
+  options.states[0].place.reset();
+  EXPECT_EQ(writer.import(options).error().exit, ExitCode::Usage);
+}
+
 }  // namespace
 }  // namespace ingot

@@ -152,7 +152,7 @@ TEST(BuildPipeline, QueueInFrontOfAModel) {
   EXPECT_EQ(frame(3), (Doubles{101, 203}));
 }
 
-// Decision 20: with a delay, a queue may feed the model that fills it.
+// With a delay, a queue may feed the model that fills it.
 TEST(BuildPipeline, DelayedQueueFeedsItsOwnModel) {
   const std::string stages = R"({"id": "past", "queue": "m.sum", "samples": 1, "delay": DELAY,
                                  "concat": 0},
