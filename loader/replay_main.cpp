@@ -248,12 +248,12 @@ int Replay::prepare() {
   for (uint32_t i = 0; i < info_.io_count; ++i) {
     ingot_io_info io;
     ingot_io_describe(artifact_, i, &io);
-    if (io.direction == INGOT_SLOT_STATE) continue;
     const size_t alignment = io.alignment < 64 ? 64 : io.alignment;
     const size_t nbytes = (static_cast<size_t>(io.nbytes) + alignment) & ~(alignment - 1);
     memory_[i] = static_cast<uint8_t*>(std::aligned_alloc(alignment, nbytes));
     if (memory_[i] == nullptr) return fail_file(kExitIo, options_.artifact, "out of memory");
     std::memset(memory_[i], 0, nbytes);
+    if (io.direction == INGOT_SLOT_STATE) continue;  // the instance has the state itself
     ingot_binding binding;
     ingot_binding_expected(artifact_, i, &binding);
     binding.data = memory_[i];
@@ -269,7 +269,7 @@ int Replay::prepare() {
   return 0;
 }
 
-// NAME=FILE, split at the last '='.
+// NAME=FILE, split at the last '='. A state may be given too: its value before the first frame.
 int Replay::load_input(const char* argument) {
   char name[256];
   const char* path = std::strrchr(argument, '=') + 1;
@@ -280,7 +280,7 @@ int Replay::load_input(const char* argument) {
   const uint32_t slot = ingot_find_io(artifact_, name);
   ingot_io_info io;
   if (slot == INGOT_NONE || ingot_io_describe(artifact_, slot, &io) != 0 ||
-      io.direction != INGOT_SLOT_INPUT) {
+      io.direction == INGOT_SLOT_OUTPUT) {
     return fail_usage("no such input:", name);
   }
   FileBytes file;
@@ -304,6 +304,11 @@ int Replay::load_input(const char* argument) {
   }
   std::free(file.data);
   loaded_[slot] = true;
+  ingot_error error = {};
+  if (code == 0 && io.direction == INGOT_SLOT_STATE) {
+    error.number = ingot_set_state(instance_, slot, memory_[slot], io.nbytes);
+    if (error.number != 0) code = fail_status(options_.artifact, error);
+  }
   return code;
 }
 
@@ -364,11 +369,12 @@ int Replay::run_frames() {
   return code;
 }
 
+// Each output, and each state as the next frame would read it.
 int Replay::save_outputs() const {
   for (uint32_t i = 0; i < info_.io_count; ++i) {
     ingot_io_info io;
     ingot_io_describe(artifact_, i, &io);
-    if (io.direction != INGOT_SLOT_OUTPUT) continue;
+    if (io.direction == INGOT_SLOT_INPUT) continue;
     char stem[256];
     std::snprintf(stem, sizeof stem, "%s", io.name);
     for (char* c = stem; *c != 0; ++c) {
@@ -376,9 +382,12 @@ int Replay::save_outputs() const {
                          (*c >= '0' && *c <= '9') || *c == '.' || *c == '_' || *c == '-';
       if (!plain) *c = '_';
     }
+    const auto* data = io.direction == INGOT_SLOT_STATE
+                           ? static_cast<const uint8_t*>(ingot_slot_data(instance_, i))
+                           : memory_[i];
     char path[1024];
     const int length = std::snprintf(path, sizeof path, "%s/%s.npy", options_.output_dir, stem);
-    if (length >= static_cast<int>(sizeof path) || !save_npy(path, io, memory_[i])) {
+    if (length >= static_cast<int>(sizeof path) || !save_npy(path, io, data)) {
       return fail_file(kExitIo, path, "cannot be written");
     }
   }
