@@ -3,6 +3,7 @@
 Standard library only. INGOT_ZOO: the folder of the generated models (default: build/zoo).
 """
 import json
+import math
 import os
 
 import support
@@ -60,6 +61,18 @@ class Model:
                                    spec['dtype'])
         support.write_npy(path, support.DESCR[spec['dtype']], spec['shape'], values.tobytes())
         return path
+
+
+def worst_error(outputs):
+    """Of the rows of `ingot check --json`: the largest error as a multiple of what is allowed;
+    infinite where it is not a number."""
+    worst = 0.0
+    for output in outputs:
+        error, allowed = float(output['max_abs_error']), float(output['allowed'])
+        if error != 0:
+            times = error / allowed if allowed > 0 else math.inf
+            worst = max(worst, times if times == times else math.inf)
+    return worst
 
 
 def real_models():
