@@ -260,12 +260,12 @@ int Replay::prepare() {
   for (uint32_t i = 0; i < info_.io_count; ++i) {
     ingot_io_info io;
     ingot_io_describe(artifact_, i, &io);
-    if (io.direction == INGOT_SLOT_STATE) continue;
     const size_t alignment = io.alignment < 64 ? 64 : io.alignment;
     const size_t nbytes = (static_cast<size_t>(io.nbytes) + alignment) & ~(alignment - 1);
     memory_[i] = static_cast<uint8_t*>(std::aligned_alloc(alignment, nbytes));
     if (memory_[i] == nullptr) return fail_file(kExitIo, options_.artifact, "out of memory");
     std::memset(memory_[i], 0, nbytes);
+    if (io.direction == INGOT_SLOT_STATE) continue;  // the instance has the state itself
     ingot_binding binding;
     ingot_binding_expected(artifact_, i, &binding);
     binding.data = memory_[i];
@@ -281,7 +281,7 @@ int Replay::prepare() {
   return 0;
 }
 
-// NAME=FILE, split at the last '='.
+// NAME=FILE, split at the last '='. A state may be given too: its value before the first frame.
 int Replay::load_input(const char* argument) {
   char name[256];
   const char* path = std::strrchr(argument, '=') + 1;
@@ -292,7 +292,7 @@ int Replay::load_input(const char* argument) {
   const uint32_t slot = ingot_find_io(artifact_, name);
   ingot_io_info io;
   if (slot == INGOT_NONE || ingot_io_describe(artifact_, slot, &io) != 0 ||
-      io.direction != INGOT_SLOT_INPUT) {
+      io.direction == INGOT_SLOT_OUTPUT) {
     return fail_usage("no such input:", name);
   }
   FileBytes file;
@@ -316,6 +316,11 @@ int Replay::load_input(const char* argument) {
   }
   std::free(file.data);
   loaded_[slot] = true;
+  ingot_error error = {};
+  if (code == 0 && io.direction == INGOT_SLOT_STATE) {
+    error.number = ingot_set_state(instance_, slot, memory_[slot], io.nbytes);
+    if (error.number != 0) code = fail_status(options_.artifact, error);
+  }
   return code;
 }
 
@@ -376,22 +381,22 @@ int Replay::run_frames() {
   return code;
 }
 
-// Two outputs must not go to one file.
+// Two outputs or states must not go to one file.
 int Replay::check_output_names() const {
   for (uint32_t i = 0; i < info_.io_count; ++i) {
     ingot_io_info a;
     ingot_io_describe(artifact_, i, &a);
-    if (a.direction != INGOT_SLOT_OUTPUT) continue;
+    if (a.direction == INGOT_SLOT_INPUT) continue;
     char stem[kStemSize];
     file_stem(a.name, stem);
     for (uint32_t j = i + 1; j < info_.io_count; ++j) {
       ingot_io_info b;
       ingot_io_describe(artifact_, j, &b);
-      if (b.direction != INGOT_SLOT_OUTPUT) continue;
+      if (b.direction == INGOT_SLOT_INPUT) continue;
       char other[kStemSize];
       file_stem(b.name, other);
       if (std::strcmp(stem, other) != 0) continue;
-      std::fprintf(stderr, "%s: error: outputs '%s' and '%s' would both be written to '%s'\n",
+      std::fprintf(stderr, "%s: error: '%s' and '%s' would both be written to '%s'\n",
                    options_.artifact, a.name, b.name, stem);
       return kExitUnsupported;
     }
@@ -399,16 +404,20 @@ int Replay::check_output_names() const {
   return 0;
 }
 
+// Each output, and each state as the next frame would read it.
 int Replay::save_outputs() const {
   for (uint32_t i = 0; i < info_.io_count; ++i) {
     ingot_io_info io;
     ingot_io_describe(artifact_, i, &io);
-    if (io.direction != INGOT_SLOT_OUTPUT) continue;
+    if (io.direction == INGOT_SLOT_INPUT) continue;
     char stem[kStemSize];
     file_stem(io.name, stem);
+    const auto* data = io.direction == INGOT_SLOT_STATE
+                           ? static_cast<const uint8_t*>(ingot_slot_data(instance_, i))
+                           : memory_[i];
     char path[1024];
     const int length = std::snprintf(path, sizeof path, "%s/%s.npy", options_.output_dir, stem);
-    if (length >= static_cast<int>(sizeof path) || !save_npy(path, io, memory_[i])) {
+    if (length >= static_cast<int>(sizeof path) || !save_npy(path, io, data)) {
       return fail_file(kExitIo, path, "cannot be written");
     }
   }

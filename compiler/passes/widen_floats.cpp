@@ -27,6 +27,15 @@ class Widening {
       builder_.state(value_[state.state.index], as(state.next, graph_[state.state].dtype),
                      state.initial);
     }
+    for (GraphTransform transform : graph_.transforms) {
+      transform.input = value_[transform.input.index];
+      transform.frame = value_[transform.frame.index];
+      builder_.transform(transform);
+    }
+    for (GraphCamera camera : graph_.cameras) {
+      camera.input = value_[camera.input.index];
+      builder_.camera(camera);
+    }
     return builder_.take();
   }
 

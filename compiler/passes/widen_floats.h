@@ -4,7 +4,7 @@
 // Need:   a valid graph
 // Leave:  strict nodes as they are, since their bits are the definition; inputs, constants, states
 //         and outputs in their declared types
-// Keep:   outputs and states in order, input names
+// Keep:   outputs, states, transforms and cameras in order, input names
 #pragma once
 
 #include "compiler/graph/graph.h"

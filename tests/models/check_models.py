@@ -1,79 +1,83 @@
 #!/usr/bin/env python3
-"""Compiles one model of the shared set for one target and compares it with the stored outputs.
+"""Compiles whole models of the shared set for one target and compares them with the stored outputs.
 
-usage: check_models.py MODEL TARGET
+usage: check_models.py TARGET MODEL...      mnist, driving_policy-o17, ...
 
-x86-64 targets go through `ingot check`; aarch64 through ingot_replay under qemu.
+x86-64 targets go through `ingot check`; aarch64 through ingot_replay under qemu, a process for each
+step.
 """
-import json
 import os
 import sys
 
+import model_cases
 import support
 
-TOLERANCE = 1e-4  # of the largest expected magnitude, float32
 
-
-def compile_model(case, target, folder):
-    artifact = os.path.join(folder, case['name'] + '.ingot')
-    support.run([support.INGOT, 'compile', os.path.join(support.SHARED, 'models', case['model']),
-                 '-o', artifact, '--target', target, '--unsigned', '--no-progress'] +
-                case['shape_args'].split())
+def compile_model(model, target, folder):
+    artifact = os.path.join(folder, model.title + '.ingot')
+    support.run([support.INGOT, 'compile', model.path, '-o', artifact, '--target', target,
+                 '--unsigned', '--no-progress'] + model.compile_arguments(folder))
     return artifact
 
 
-def check_with_tool(case, artifact):
-    golden = os.path.join(support.SHARED, 'models')
-    print(support.run([support.INGOT, 'check', artifact, '--golden', golden, '--tolerance',
-                       str(TOLERANCE), '--allow-unsigned']))
+def check_with_tool(model, artifact):
+    print(support.run([support.INGOT, 'check', artifact, '--golden', model.folder, '--case',
+                       model.name, '--tolerance', str(model.tolerance()), '--allow-unsigned']))
 
 
-def replay(case, run, artifact, folder):
-    inputs = []
-    for spec in case['inputs']:
-        path = os.path.join(folder, support.file_name(spec['name']) + '.npy')
-        if 'file' in spec:
-            path = os.path.join(support.SHARED, 'models', spec['file'])
-        else:
-            values = support.generated(spec['name'], spec['shape'], spec['lo'], spec['hi'],
-                                       run['seed'])
-            support.write_npy(path, '<f4', spec['shape'], values.tobytes())
-        inputs += ['--input', spec['name'] + '=' + path]
-    out = os.path.join(folder, 'out')
-    os.makedirs(out, exist_ok=True)
-    support.run(support.qemu_aarch64([support.REPLAY_AARCH64, artifact, '--allow-unsigned',
-                                      '--output-dir', out] + inputs))
-    worst = 0
+def replay(model, run, artifact, folder):
+    """The steps of a run; the folder of the last one's outputs and states."""
+    before = None
+    for step in range(run['steps']):
+        inputs = []
+        for spec in model.inputs():
+            path = model.input_file(spec, run['seed'] + step, folder)
+            if before and model.is_state(spec):
+                path = os.path.join(before, support.file_name(spec['name']) + '.npy')
+            inputs += ['--input', spec['name'] + '=' + path]
+        out = support.fresh_folder(os.path.join(folder, 'step%d' % step))
+        support.run(support.qemu_aarch64([support.REPLAY_AARCH64, artifact, '--allow-unsigned',
+                                          '--output-dir', out] + inputs))
+        before = out
+    return before
+
+
+def compare(model, run, out):
     for name, expected in run['outputs'].items():
-        shape, want = support.npy(os.path.join(support.SHARED, 'models', expected['file']))
-        got_shape, got = support.npy(os.path.join(out, support.file_name(name) + '.npy'))
+        path = os.path.join(out, support.file_name(name) + '.npy')
+        if not os.path.exists(path):  # an output that became a state is stored as that
+            state = next(pair.split('=')[1] for pair in model.feedback
+                         if pair.split('=')[0] == name)
+            path = os.path.join(out, support.file_name(state) + '.npy')
+        shape, want = support.npy(os.path.join(model.folder, expected['file']))
+        got_shape, got = support.npy(path)
         if shape != got_shape:
             sys.exit('%s: shape %s, expected %s' % (name, got_shape, shape))
         scale = max(abs(value) for value in want)
+        if any(value != value for value in got):
+            sys.exit('%s: not a number' % name)
         error = max(abs(a - b) for a, b in zip(got, want))
-        print('seed %d %s: max error %.3g of %.3g' % (run['seed'], name, error, scale))
-        if not error <= TOLERANCE * scale:  # NaN fails too
+        print('%s, seed %d, %d steps, %s: max error %.3g of %.3g' % (
+            model.title, run['seed'], run['steps'], name, error, scale))
+        if error > model.tolerance() * scale:
             sys.exit('%s: outside tolerance' % name)
-        worst = max(worst, error / scale)
-    return worst
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    name, target = sys.argv[1:]
-    with open(support.need_shared('models', 'cases.json')) as file:
-        case = next(case for case in json.load(file) if case['name'] == name)
+    target, titles = sys.argv[1], sys.argv[2:]
+    models = [model_cases.find(title) for title in titles]
     if target != 'aarch64' and not support.cpu_runs(target):
         support.skip('this processor has not all of ' + target)
-    folder = support.work_folder('models-%s-%s' % (name, target))
-    artifact = compile_model(case, target, folder)
-    if target != 'aarch64':
-        check_with_tool(case, artifact)
-        return
-    for run in case['runs']:
-        if run['steps'] == 1:
-            replay(case, run, artifact, folder)
+    for model in models:
+        folder = support.work_folder('models-%s-%s' % (model.title, target))
+        artifact = compile_model(model, target, folder)
+        if target != 'aarch64':
+            check_with_tool(model, artifact)
+            continue
+        for run in model.case['runs']:
+            compare(model, run, replay(model, run, artifact, folder))
 
 
 if __name__ == '__main__':

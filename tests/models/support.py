@@ -13,11 +13,13 @@ import sys
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', '..'))
 SHARED = os.environ.get('INGOT_SHARED', os.path.join(os.path.dirname(ROOT), 'shared'))
 INGOT = os.environ.get('INGOT', os.path.join(ROOT, 'build', 'release', 'bin', 'ingot'))
-REPLAY_AARCH64 = os.environ.get('INGOT_REPLAY_AARCH64', '')
+REPLAY_AARCH64 = os.environ.get('INGOT_REPLAY_AARCH64', os.path.join(
+    ROOT, 'build', 'release', 'loader-aarch64', 'bin', 'ingot_replay'))
 WORK = os.environ.get('INGOT_WORK', os.path.join(ROOT, 'build', 'models'))
 SKIPPED = 77
 
 NPY_TYPES = {'<f4': 'f', '|u1': 'B', '<i4': 'i', '<i8': 'q', '<f8': 'd', '|b1': 'B'}
+DESCR = {'float32': '<f4', 'uint8': '|u1', 'int32': '<i4', 'int64': '<i8', 'float64': '<f8'}
 
 
 def skip(reason):
@@ -45,7 +47,10 @@ def cpu_runs(target):
 
 
 def work_folder(name):
-    folder = os.path.join(WORK, name)
+    return fresh_folder(os.path.join(WORK, name))
+
+
+def fresh_folder(folder):
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     return folder
@@ -92,14 +97,15 @@ def count_of(shape):
     return count
 
 
-def generated(name, shape, lo, hi, seed):
-    """A float32 test tensor by the recipe of docs/testing.md."""
+def generated(name, shape, lo, hi, seed, dtype='float32'):
+    """A test tensor by the recipe of docs/testing.md."""
     mask = 0xFFFFFFFF
     digest = 0x811C9DC5
     for byte in name.encode('utf-8'):
         digest = (digest ^ byte) * 0x01000193 & mask
     state = digest ^ (seed * 0x9E3779B1 & mask)
-    values = array.array('f')
+    values = array.array(NPY_TYPES[DESCR[dtype]])
+    whole = not dtype.startswith('float')
     for i in range(count_of(shape)):
         x = state + i * 0x9E3779B9 & mask
         x ^= x >> 16
@@ -107,7 +113,8 @@ def generated(name, shape, lo, hi, seed):
         x ^= x >> 13
         x = x * 0xC2B2AE35 & mask
         x ^= x >> 16
-        values.append(lo + (hi - lo) * ((x >> 8) / 16777216.0))
+        u = (x >> 8) / 16777216.0
+        values.append(int(lo + (hi - lo + 1) * u // 1) if whole else lo + (hi - lo) * u)
     return values
 
 

