@@ -59,6 +59,7 @@ llvm::Value* emit_float_op(const Emission& emission, ScalarOp op, DType dtype, b
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
     case ScalarOp::Sigmoid:
+    case ScalarOp::SigmoidInSteps:
     case ScalarOp::Erf: return emit_math(emission, op, dtype, strict, x[0]);
     case ScalarOp::Add: return builder.CreateFAdd(x[0], x[1]);
     case ScalarOp::Sub: return builder.CreateFSub(x[0], x[1]);
@@ -232,6 +233,7 @@ llvm::Value* emit_integer_op(const Emission& emission, ScalarOp op, DType dtype,
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
     case ScalarOp::Sigmoid:
+    case ScalarOp::SigmoidInSteps:
     case ScalarOp::Erf:
     case ScalarOp::Fma: break;
   }

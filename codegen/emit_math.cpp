@@ -58,8 +58,10 @@ constexpr FloatFormat kDouble = {52,
 // Angles above need the long reduction.
 constexpr double kLargeSingleAngle = 0x1p21;
 constexpr double kLargeDoubleAngle = 0x1p11;
+// e^87 and its reciprocal are normal numbers.
+constexpr double kSigmoidHigh = 87;
 // The range of kSigmoidTopF32.
-constexpr double kSigmoidHighF32 = 18;
+constexpr double kSigmoidStepsHigh = 18;
 
 class MathEmitter {
  public:
@@ -76,6 +78,7 @@ class MathEmitter {
   Value* log(Value* x);
   Value* tanh(Value* x);
   Value* sigmoid(Value* x);
+  Value* sigmoid_in_steps(Value* x);
   Value* erf(Value* x);
   Value* sin_or_cos(Value* x, bool is_cos);
 
@@ -257,16 +260,22 @@ Value* MathEmitter::tanh(Value* x) {
   return with_sign_of(result, x);
 }
 
-// Single: 1/2 + x p(x^2) / q(x^2), in steps of 2^-25 below 1/2. Double: from e^-|x|, which cannot
-// overflow.
+// Double: from e^-|x|, which keeps results below the least normal number. Single: without them.
 Value* MathEmitter::sigmoid(Value* x) {
-  if (!is_single()) {
-    Value* const e = exp(builder_.CreateFNeg(magnitude(x)));
-    Value* const above = builder_.CreateFDiv(number(1.0), builder_.CreateFAdd(e, number(1.0)));
-    Value* const below = builder_.CreateFMul(e, above);
-    return builder_.CreateSelect(builder_.CreateFCmpOLT(x, number(0.0)), below, above);
+  if (is_single()) {
+    Value* const t = at_least(at_most(x, kSigmoidHigh), -kSigmoidHigh);
+    Value* const e = exp_in_range(builder_.CreateFNeg(t));
+    return builder_.CreateFDiv(number(1.0), builder_.CreateFAdd(e, number(1.0)));
   }
-  Value* const t = at_least(at_most(x, kSigmoidHighF32), -kSigmoidHighF32);
+  Value* const e = exp(builder_.CreateFNeg(magnitude(x)));
+  Value* const above = builder_.CreateFDiv(number(1.0), builder_.CreateFAdd(e, number(1.0)));
+  Value* const below = builder_.CreateFMul(e, above);
+  return builder_.CreateSelect(builder_.CreateFCmpOLT(x, number(0.0)), below, above);
+}
+
+// 1/2 + x p(x^2) / q(x^2): in steps of 2^-25 below 1/2.
+Value* MathEmitter::sigmoid_in_steps(Value* x) {
+  Value* const t = at_least(at_most(x, kSigmoidStepsHigh), -kSigmoidStepsHigh);
   Value* const z = builder_.CreateFMul(t, t);
   Value* const p = builder_.CreateFMul(t, polynomial(kSigmoidTopF32, z));
   Value* const quotient = builder_.CreateFDiv(p, polynomial(kSigmoidBottomF32, z));
@@ -492,6 +501,8 @@ Value* emit_math(const Emission& emission, ScalarOp op, DType dtype, bool strict
     case ScalarOp::Cos: return math.sin_or_cos(value, true);
     case ScalarOp::Tanh: return math.tanh(value);
     case ScalarOp::Sigmoid: return math.sigmoid(value);
+    case ScalarOp::SigmoidInSteps:
+      return dtype == DType::F64 ? math.sigmoid(value) : math.sigmoid_in_steps(value);
     case ScalarOp::Erf: return math.erf(value);
     default: break;
   }

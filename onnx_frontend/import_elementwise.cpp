@@ -158,8 +158,12 @@ Result<void> import_relu(NodeImport& node) {
   return node.set_output(node.builder.max(x, zero));
 }
 
+// Detectors keep the peaks of a score map by comparing it with its own maximum over a window. Which
+// neighbours tie depends on the steps of the sigmoid, and such models are trained and judged with
+// runtimes whose sigmoid has steps.
 Result<void> import_sigmoid(NodeImport& node) {
-  return composed(node, [&](ValueId x) { return sigmoid_of(node.builder, x); });
+  const ScalarOp op = node.model_tests_equality ? SigmoidInSteps : Sigmoid;
+  return composed(node, [&](ValueId x) { return node.builder.map(op, x); });
 }
 
 Result<void> import_softplus(NodeImport& node) {

@@ -65,7 +65,11 @@ class Problems {
 class GraphImport {
  public:
   GraphImport(const Model& model, const ImportOptions& options)
-      : model_(model), options_(options), builder_(model.graph.name) {}
+      : model_(model),
+        options_(options),
+        tests_equality_(std::ranges::any_of(
+            model.graph.nodes, [](const OnnxNode& node) { return node.op_type == "Equal"; })),
+        builder_(model.graph.name) {}
 
   Result<ImportedModel> run();
 
@@ -110,6 +114,7 @@ class GraphImport {
 
   const Model& model_;
   const ImportOptions& options_;
+  const bool tests_equality_;
   GraphBuilder builder_;
   Scope top_;
   BoundInputs bound_;
@@ -549,6 +554,7 @@ void GraphImport::call_importer(const OnnxNode& node, const OperatorRow& row, st
                       entered = true;
                       return import_branch(graph, scope);
                     });
+  import.model_tests_equality = tests_equality_;
   Result<void> result = row.import(import);
   if (result) result = import.no_surplus();
   if (!result && !entered) {

@@ -212,6 +212,7 @@ std::optional<IndexRange> range_of_scalar(const ExprPool& pool, const Expr& expr
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
     case ScalarOp::Sigmoid:
+    case ScalarOp::SigmoidInSteps:
     case ScalarOp::Erf:
     case ScalarOp::Fma: return std::nullopt;
   }
@@ -555,6 +556,7 @@ ExprId IndexSimplifier::simplify_bool(ExprId id, const Expr& expr) {
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
     case ScalarOp::Sigmoid:
+    case ScalarOp::SigmoidInSteps:
     case ScalarOp::Erf:
     case ScalarOp::Add:
     case ScalarOp::Sub:
@@ -821,6 +823,7 @@ IndexSimplifier::Linear IndexSimplifier::linear_of_scalar(ExprId id, const Expr&
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
     case ScalarOp::Sigmoid:
+    case ScalarOp::SigmoidInSteps:
     case ScalarOp::Erf:
     case ScalarOp::Fma: return unchanged();
   }

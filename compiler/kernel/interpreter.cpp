@@ -105,7 +105,8 @@ double float_operation(ScalarOp op, DType dtype, double a, double b, double c) {
     case ScalarOp::Sin: return std::sin(a);
     case ScalarOp::Cos: return std::cos(a);
     case ScalarOp::Tanh: return std::tanh(a);
-    case ScalarOp::Sigmoid: return 1 / (1 + std::exp(-a));
+    case ScalarOp::Sigmoid:
+    case ScalarOp::SigmoidInSteps: return 1 / (1 + std::exp(-a));
     case ScalarOp::Erf: return std::erf(a);
     case ScalarOp::Add: return a + b;
     case ScalarOp::Sub: return a - b;
@@ -203,6 +204,7 @@ Bits integer_operation(ScalarOp op, DType dtype, Bits a, Bits b) {
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
     case ScalarOp::Sigmoid:
+    case ScalarOp::SigmoidInSteps:
     case ScalarOp::Erf:
     case ScalarOp::Fma:
     case ScalarOp::Select: break;

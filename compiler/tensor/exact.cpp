@@ -70,6 +70,7 @@ std::optional<Scalar> evaluate_integer(ScalarOp op, std::span<const Scalar> oper
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
     case ScalarOp::Sigmoid:
+    case ScalarOp::SigmoidInSteps:
     case ScalarOp::Erf:
     case ScalarOp::Fma:
     case ScalarOp::Select: return std::nullopt;
@@ -115,6 +116,7 @@ std::optional<Scalar> evaluate_float(ScalarOp op, std::span<const Scalar> operan
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
     case ScalarOp::Sigmoid:
+    case ScalarOp::SigmoidInSteps:
     case ScalarOp::Erf:
     case ScalarOp::FloorDiv:
     case ScalarOp::FloorMod:

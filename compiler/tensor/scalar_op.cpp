@@ -57,6 +57,7 @@ bool gives_bool(ScalarOp op) {
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
     case ScalarOp::Sigmoid:
+    case ScalarOp::SigmoidInSteps:
     case ScalarOp::Erf:
     case ScalarOp::Add:
     case ScalarOp::Sub:
@@ -95,6 +96,7 @@ bool accepts(ScalarOp op, DType dtype) {
     case ScalarOp::Cos:
     case ScalarOp::Tanh:
     case ScalarOp::Sigmoid:
+    case ScalarOp::SigmoidInSteps:
     case ScalarOp::Erf:
     case ScalarOp::Fma: return is_float(dtype);
     case ScalarOp::FloorDiv:

@@ -85,7 +85,8 @@ double float_result(ScalarOp op, double a, double b, double c) {
     case ScalarOp::Sin: return std::sin(a);
     case ScalarOp::Cos: return std::cos(a);
     case ScalarOp::Tanh: return std::tanh(a);
-    case ScalarOp::Sigmoid: return 1 / (1 + std::exp(-a));
+    case ScalarOp::Sigmoid:
+    case ScalarOp::SigmoidInSteps: return 1 / (1 + std::exp(-a));
     case ScalarOp::Erf: return std::erf(a);
     case ScalarOp::Add: return a + b;
     case ScalarOp::Sub: return a - b;
