@@ -159,6 +159,18 @@ Result<artifact::Interface> make_interface(const CompiledVariant& variant,
 // ---------------------------------------------------------------------------------------------
 // Variants
 
+// Subnormal numbers cost some processors a hundred cycles each; only strict arithmetic keeps them
+// (docs/decisions/0010-subnormals.md).
+bool has_relaxed_floats(const Program& program) {
+  return std::ranges::any_of(program.kernels, [](const auto& kernel) {
+    for (std::uint32_t i = 0; i < kernel->pool.size(); ++i) {
+      const Expr& expr = kernel->pool[ExprId{i}];
+      if (expr.kind == ExprKind::Scalar && is_float(expr.dtype) && !expr.strict) return true;
+    }
+    return false;
+  });
+}
+
 // Weights by the memory they lie in: call lists of several cameras and targets share it. Equal
 // bytes in different memory are found by the writer.
 class DataPool {
@@ -202,8 +214,12 @@ class VariantBuilder {
     variant_.arch = to_format(target.architecture);
     variant_.cpu_features[0] = target.feature_bits;
     variant_.xcr0 = target.xcr0;
-    variant_.fp_control = target.architecture == Architecture::X86_64 ? INGOT_FP_X86_DEFAULT
-                                                                      : INGOT_FP_AARCH64_DEFAULT;
+    const bool flush = has_relaxed_floats(program_);
+    if (target.architecture == Architecture::X86_64) {
+      variant_.fp_control = flush ? INGOT_FP_X86_FLUSH : INGOT_FP_X86_DEFAULT;
+    } else {
+      variant_.fp_control = flush ? INGOT_FP_AARCH64_FLUSH : INGOT_FP_AARCH64_DEFAULT;
+    }
   }
 
   void add_arena(const ProgramArena& arena) {

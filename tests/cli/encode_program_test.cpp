@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 
 #include "artifact/encode.h"
@@ -109,6 +110,26 @@ TEST(EncodeProgram, OneVariantForEachTargetTheMostCapableFirst) {
   EXPECT_EQ(contents->variants[0].fp_control, INGOT_FP_X86_DEFAULT);
   EXPECT_EQ(contents->variants[2].fp_control, INGOT_FP_AARCH64_DEFAULT);
   EXPECT_TRUE(artifact::encode(*contents));
+}
+
+TEST(EncodeProgram, OnlyStrictArithmeticKeepsSubnormalNumbers) {
+  for (const bool strict : {true, false}) {
+    auto root = std::make_shared<ScheduledKernel>(*kernel());
+    const ExprId x = root->pool.load_flat(0, DType::F32, root->pool.index(0));
+    root->pool.scalar(ScalarOp::Sqrt, std::array<ExprId, 1>{x}, strict);
+    Compiled compiled;
+    for (const char* target : {"x86-64-v3", "aarch64"}) {
+      compiled.variants.push_back(variant(target, "", weights()));
+      compiled.variants.back().program.kernels = {root};
+    }
+    const auto contents = encode_program(compiled, facts());
+    ASSERT_TRUE(contents);
+    for (const artifact::Variant& made : contents->variants) {
+      const bool x86 = made.arch == INGOT_ARCH_X86_64;
+      EXPECT_EQ(made.fp_control, strict ? (x86 ? INGOT_FP_X86_DEFAULT : INGOT_FP_AARCH64_DEFAULT)
+                                        : (x86 ? INGOT_FP_X86_FLUSH : INGOT_FP_AARCH64_FLUSH));
+    }
+  }
 }
 
 TEST(EncodeProgram, CamerasShareWeightsAndHaveTheirOwnInterface) {
