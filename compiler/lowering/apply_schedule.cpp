@@ -364,33 +364,40 @@ class Applier {
     const std::int64_t full = extent(step.range) / step.lanes;
     const std::int64_t rest = extent(step.range) % step.lanes;
     const ExprId zero = pool().index(0);
-    const std::uint32_t partial = add_registers(reduce, 1, step.lanes);
-    const std::uint32_t total = add_registers(reduce, 1, 1);
-    Block body;
-    const std::uint32_t first = add_variable("v", step.lanes, LoopKind::Vector);
-    body.push_back(
-        loop(first, Block{set(partial, zero, pool().variable(first), start_value(reduce))}));
+    const std::uint32_t partial = add_registers(reduce, elements(), step.lanes);
+    const std::uint32_t total = add_registers(reduce, elements(), 1);
+    Block body = in_tile([&] {
+      const std::uint32_t lane = add_variable("v", step.lanes, LoopKind::Vector);
+      return loop(lane, Block{set(partial, element_, pool().variable(lane), start_value(reduce))});
+    });
     append(body, reduce_loops(reduce, 0, [&] {
              const std::uint32_t turn = add_variable("b", full, LoopKind::Serial);
-             const std::uint32_t lane = add_variable("v", step.lanes, LoopKind::Vector);
-             set_coordinate(step.range, pool().add(pool().mul(pool().variable(turn), step.lanes),
-                                                   pool().variable(lane)));
-             Block vector;
-             vector.push_back(
-                 loop(lane, Block{accumulate(reduce, partial, zero, pool().variable(lane))}));
-             return Block{loop(turn, std::move(vector))};
+             return Block{loop(
+                 turn, in_tile([&] {
+                   const std::uint32_t lane = add_variable("v", step.lanes, LoopKind::Vector);
+                   set_coordinate(step.range,
+                                  pool().add(pool().mul(pool().variable(turn), step.lanes),
+                                             pool().variable(lane)));
+                   return loop(lane,
+                               Block{accumulate(reduce, partial, element_, pool().variable(lane))});
+                 }))};
            }));
-    body.push_back(set(total, zero, zero, start_value(reduce)));
+    append(body, in_tile([&] { return set(total, element_, zero, start_value(reduce)); }));
     const std::uint32_t each = add_variable("l", step.lanes, LoopKind::Unroll);
-    const ExprId value = pool().read_register(partial, reduce.dtype, zero, pool().variable(each));
-    const ExprId sum = pool().read_register(total, reduce.dtype, zero, zero);
-    body.push_back(loop(each, Block{set(total, zero, zero, combine(reduce, sum, value))}));
+    body.push_back(loop(each, in_tile([&] {
+                          const ExprId value = pool().read_register(partial, reduce.dtype, element_,
+                                                                    pool().variable(each));
+                          const ExprId sum =
+                              pool().read_register(total, reduce.dtype, element_, zero);
+                          return set(total, element_, zero, combine(reduce, sum, value));
+                        })));
     if (rest > 0) {
       append(body, reduce_loops(reduce, 0, [&] {
                const std::uint32_t turn = add_variable("t", rest, LoopKind::Serial);
                set_coordinate(step.range,
                               pool().add(pool().index(full * step.lanes), pool().variable(turn)));
-               return Block{loop(turn, Block{accumulate(reduce, total, zero, zero)})};
+               return Block{
+                   loop(turn, in_tile([&] { return accumulate(reduce, total, element_, zero); }))};
              }));
     }
     reduced_[id] = total;
@@ -447,9 +454,8 @@ class Applier {
   }
 
   ExprId read_reduced(ExprId id) {
-    const ExprId element = schedule_.vector_reduce ? pool().index(0) : element_;
     const ExprId lane = schedule_.vector_reduce ? pool().index(0) : lane_;
-    return pool().read_register(reduced_.at(id), source_.pool[id].dtype, element, lane);
+    return pool().read_register(reduced_.at(id), source_.pool[id].dtype, element_, lane);
   }
 
   ExprId translate_load(const Expr& expr) {

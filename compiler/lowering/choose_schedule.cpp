@@ -323,8 +323,21 @@ class Chooser {
     });
   }
 
+  // Lanes over the reduce: every load serves all elements of the tile that do not move it. Other
+  // reductions get a few sums that do not wait for each other.
+  void choose_dot_tiles() {
+    const std::int64_t side = !is_contraction() ? 4 : target_.vector_registers >= 32 ? 4 : 3;
+    for (auto range = output_ranges_.rbegin(); range != output_ranges_.rend(); ++range) {
+      if (schedule_.tiles.size() == (is_contraction() ? 2 : 1)) break;
+      const std::int64_t size = tile_size(extent(*range), side);
+      if (size >= 2) schedule_.tiles.push_back(TileStep{*range, size});
+    }
+  }
+
   void choose_tiles() {
-    if (reduces_.empty() || !schedule_.vector) return;
+    if (reduces_.empty()) return;
+    if (schedule_.vector_reduce) return choose_dot_tiles();
+    if (!schedule_.vector) return;
     std::int64_t budget = accumulators() / schedule_.vector->vectors;
     if (!is_contraction()) budget = 4;
     for (auto range = output_ranges_.rbegin(); range != output_ranges_.rend(); ++range) {

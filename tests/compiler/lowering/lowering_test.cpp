@@ -214,6 +214,16 @@ TEST(Lowering, AttentionShapes) {
   check(b.take());
 }
 
+// Both operands contiguous along the sum: tiles of sums over lanes, with tails in all directions.
+TEST(Lowering, ProductWithATransposedInput) {
+  GraphBuilder b("dots");
+  const ValueId x = b.input("x", DType::F32, {7, 149});
+  const ValueId y = b.input("y", DType::F32, {10, 149});
+  const std::vector<int> swap = {1, 0};
+  b.output("z", relu(b, b.matmul(x, b.transpose(y, swap))));
+  check(b.take());
+}
+
 TEST(Lowering, LongRowsReduceOverLanes) {
   GraphBuilder b("rows");
   const ValueId x = b.input("x", DType::F32, {3, 133});

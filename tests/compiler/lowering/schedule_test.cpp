@@ -84,6 +84,17 @@ TEST(Schedule, OnlyRelaxedSumsRunOverLanes) {
   }
 }
 
+TEST(Schedule, SumsOverLanesShareTheirLoads) {
+  GraphBuilder b("dots");
+  const std::vector<int> swap = {1, 0};
+  b.output("z", b.matmul(b.input("x", DType::F32, {32, 512}),
+                         b.transpose(b.input("y", DType::F32, {64, 512}), swap)));
+  const auto steps = steps_of(b.take(), target("x86-64-v4"));
+  EXPECT_TRUE(has(steps, "vector-reduce k2 16"));
+  EXPECT_TRUE(has(steps, "tile a1 4"));
+  EXPECT_TRUE(has(steps, "tile a0 4"));
+}
+
 TEST(Schedule, IsDeterministic) {
   const Graph graph = convolution_chain(48, 13);
   const auto first = steps_of(graph, target("x86-64-v3"));
