@@ -122,6 +122,67 @@ ValueId spread(GraphBuilder& b, Operands o, const SpatialWindow& window, std::in
   return b.contract(b.dtype(o.x), inputs, std::move(op));
 }
 
+// Whether the taps of an output element follow from its phase, y mod stride, by one affine rule.
+bool has_phases(const SpatialWindow& window, std::size_t d) {
+  const std::int64_t stride = window.strides[d];
+  return window.dilations[d] == 1 && window.outputs[d] % stride == 0 &&
+         (window.pads_before[d] % stride == 0 || stride == 2);
+}
+
+// The same for one group, without divisions. With y = s z + j the taps of output y are k = r + s q,
+// where r is (j + pad) mod s, and read input z + (j + pad - r) / s - q. Both are affine in z, j and
+// q if s divides the padding (r = j), or if s is 2 (r = 1 - j). Weights are padded to whole turns.
+ValueId spread_by_phases(GraphBuilder& b, Operands o, const SpatialWindow& window) {
+  const Shape x = b.shape(o.x);
+  const Shape w = b.shape(o.w);
+  const auto rank = static_cast<int>(window.outputs.size());
+  // Axes: n, o, (z, j)...; c, q...
+  ContractOp op;
+  op.extents = {x[0], w[1]};
+  op.output = {AffineIndex::of_axis(0), AffineIndex::of_axis(1)};
+  std::vector<std::int64_t> none(w.size(), 0), missing(w.size(), 0);
+  for (int d = 0; d < rank; ++d) {
+    const auto i = static_cast<std::size_t>(d);
+    const std::int64_t stride = window.strides[i];
+    op.extents.push_back(window.outputs[i] / stride);
+    op.extents.push_back(stride);
+    op.output.push_back(AffineIndex::of_axis(2 + 2 * d, stride).add(3 + 2 * d, 1));
+    missing[2 + i] = (stride - window.kernel[i] % stride) % stride;
+  }
+  op.output_axes = 2 + 2 * rank;
+  const int c = op.output_axes;
+  op.extents.push_back(x[1]);
+  std::vector<AffineIndex> image = {AffineIndex::of_axis(0), AffineIndex::of_axis(c)};
+  std::vector<AffineIndex> weights = {AffineIndex::of_axis(c), AffineIndex::of_axis(1)};
+  for (int d = 0; d < rank; ++d) {
+    const auto i = static_cast<std::size_t>(d);
+    const std::int64_t stride = window.strides[i];
+    const std::int64_t pad = window.pads_before[i];
+    const int z = 2 + 2 * d, j = z + 1, q = c + 1 + d;
+    op.extents.push_back((window.kernel[i] + missing[2 + i]) / stride);
+    AffineIndex place = AffineIndex::of_axis(z, 1, pad / stride);
+    AffineIndex tap;
+    if (pad % stride == 0) {
+      tap = AffineIndex::of_axis(j);
+    } else {
+      place.add(j, 1);
+      tap = AffineIndex::of_axis(j, -1, 1);
+    }
+    image.push_back(place.add(q, -1));
+    weights.push_back(tap.add(q, stride));
+  }
+  op.operands = {std::move(image), std::move(weights)};
+  const ValueId inputs[] = {o.x, b.pad(o.w, none, missing, Scalar::zero(b.dtype(o.w)))};
+  return b.contract(b.dtype(o.x), inputs, std::move(op));
+}
+
+bool has_phases(const SpatialWindow& window) {
+  for (std::size_t d = 0; d < window.outputs.size(); ++d) {
+    if (!has_phases(window, d)) return false;
+  }
+  return true;
+}
+
 struct TransposedAttributes {
   std::vector<std::int64_t> output_padding, output_shape;
 };
@@ -184,7 +245,9 @@ Result<void> import_conv_transpose(NodeImport& node) {
   Shape result = {x[0], w[1] * groups};
   result.insert(result.end(), window.outputs.begin(), window.outputs.end());
   INGOT_RETURN_IF_ERROR(node.checked_shape(result));
-  ValueId y = sum_in_f32(node.builder, spread(node.builder, o, window, groups));
+  ValueId y = groups == 1 && has_phases(window) ? spread_by_phases(node.builder, o, window)
+                                                : spread(node.builder, o, window, groups);
+  y = sum_in_f32(node.builder, y);
   INGOT_ASSIGN(y, add_bias(node, y, 2, Types::Floats));
   return node.set_output(y);
 }

@@ -412,17 +412,19 @@ class Planner {
 
   // --- 4. layouts
 
-  // A convolution's weights do not depend on the spatial axes of its output.
+  // A convolution's weights do not depend on the spatial axes of its output (of a transposed one:
+  // on the leading axis of each dimension; the other is its phase).
   bool is_convolution(std::uint32_t i) const {
     if (!is<ContractOp>(node(i)) || node(i).shape.size() < 3 || node(i).inputs.size() != 2) {
       return false;
     }
     const auto& contract = std::get<ContractOp>(node(i).op);
     for (std::size_t d = 2; d < contract.output.size(); ++d) {
-      for (const AffineIndex::Term& term : contract.output[d].terms) {
-        for (const AffineIndex& index : contract.operands[1]) {
-          if (index.coefficient_of(term.axis) != 0) return false;
-        }
+      const auto& terms = contract.output[d].terms;
+      const auto leading = std::ranges::max_element(terms, {}, &AffineIndex::Term::coefficient);
+      if (leading == terms.end()) continue;
+      for (const AffineIndex& index : contract.operands[1]) {
+        if (index.coefficient_of(leading->axis) != 0) return false;
       }
     }
     return true;
