@@ -150,9 +150,34 @@ ValueId GraphBuilder::matmul(ValueId a, ValueId b) {
   return contract(dtype(a), operands, std::move(op));
 }
 
-ValueId GraphBuilder::convolution(ValueId x, ValueId w, const Convolution& convolution) {
+namespace {
+
+// First and last tap of dimension d that reads the image for some output; all taps if none does.
+std::pair<std::int64_t, std::int64_t> useful_taps(const GraphBuilder::Convolution& c, std::size_t d,
+                                                  std::int64_t image, std::int64_t taps) {
+  const std::int64_t last_start = (c.outputs[d] - 1) * c.strides[d] - c.pads_before[d];
+  const auto reads = [&](std::int64_t k) {
+    const std::int64_t reach = k * c.dilations[d];
+    if (last_start + reach < 0 || reach - c.pads_before[d] >= image) return false;
+    if (c.strides[d] <= image) return true;  // no step jumps over the image
+    for (std::int64_t y = 0; y < c.outputs[d]; ++y) {
+      const std::int64_t place = y * c.strides[d] - c.pads_before[d] + reach;
+      if (0 <= place && place < image) return true;
+    }
+    return false;
+  };
+  std::int64_t first = 0, last = taps - 1;
+  while (first <= last && !reads(first)) ++first;
+  while (first <= last && !reads(last)) --last;
+  return first <= last ? std::pair{first, last} : std::pair{std::int64_t{0}, taps - 1};
+}
+
+}  // namespace
+
+ValueId GraphBuilder::convolution(ValueId x, ValueId w, const Convolution& given) {
   const Shape x_shape = shape(x);
-  const Shape w_shape = shape(w);
+  Shape w_shape = shape(w);
+  Convolution convolution = given;
   const std::size_t spatial = convolution.outputs.size();
   INGOT_CHECK(x_shape.size() == spatial + 2 && w_shape.size() == spatial + 2 &&
                   convolution.strides.size() == spatial &&
@@ -160,6 +185,16 @@ ValueId GraphBuilder::convolution(ValueId x, ValueId w, const Convolution& convo
                   convolution.pads_before.size() == spatial,
               "a convolution of different ranks");
   INGOT_CHECK(dtype(x) == dtype(w), "a convolution of different element types");
+  // Taps that only ever read padding would cost time and a wide halo (dilation 36 on 8x8 pixels).
+  std::vector<std::int64_t> starts(w_shape.size(), 0);
+  for (std::size_t d = 0; d < spatial; ++d) {
+    const auto [first, last] = useful_taps(convolution, d, x_shape[2 + d], w_shape[2 + d]);
+    starts[2 + d] = first;
+    w_shape[2 + d] = last - first + 1;
+    convolution.pads_before[d] -= first * convolution.dilations[d];
+  }
+  if (w_shape != shape(w))
+    w = slice(w, starts, std::vector<std::int64_t>(w_shape.size(), 1), w_shape);
   const std::int64_t groups = convolution.groups;
   INGOT_CHECK(groups >= 1 && w_shape[0] % groups == 0 && x_shape[1] == w_shape[1] * groups,
               "a convolution whose groups do not fit its channels");

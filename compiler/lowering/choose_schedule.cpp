@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <set>
 
@@ -423,12 +424,27 @@ class Chooser {
     return (extent(range) + step - 1) / step;
   }
 
+  // Elements of the largest tensor that is read inside a reduce and that the range moves.
+  std::int64_t largest_read(std::uint32_t range) const {
+    std::int64_t largest = 0;
+    for (const AccessSite& site : sites_) {
+      if (!site.inside_reduce || along(site, range) == Along::Independent) continue;
+      largest = std::max(largest, element_count(kernel_.parameters[site.parameter].shape));
+    }
+    return largest;
+  }
+
   // Blocks of packed weights outermost, so that one panel serves all pixels.
   void choose_outer() {
     schedule_.outer = output_ranges_;
     if (schedule_.vector && !reduces_.empty()) {
       std::ranges::stable_partition(
           schedule_.outer, [&](std::uint32_t range) { return range == schedule_.vector->range; });
+    }
+    // The largest operand passes by once; the smaller one is read again for each of its tiles.
+    if (schedule_.vector_reduce) {
+      std::ranges::stable_sort(schedule_.outer, std::greater<>{},
+                               [&](std::uint32_t range) { return largest_read(range); });
     }
     std::erase_if(schedule_.outer, [&](std::uint32_t range) { return turns(range) == 1; });
     std::int64_t product = 1;
