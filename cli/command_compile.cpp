@@ -29,6 +29,7 @@
 #include "cli/json.h"
 #include "cli/model_source.h"
 #include "cli/options.h"
+#include "cli/outside_references.h"
 #include "cli/progress.h"
 #include "cli/self_check.h"
 #include "cli/version.h"
@@ -51,6 +52,7 @@ struct CompileCommandOptions {
   std::string device_family;
   std::string build_class = "development";
   std::uint64_t security_counter = 0;
+  GoldenOptions golden;
   std::string check = "sampled";
   int optimization = 2;
   std::string emit;
@@ -60,7 +62,7 @@ struct CompileCommandOptions {
   bool no_progress = false;
   bool json = false;
   // Documented, and done by no version yet.
-  std::string golden, precision, cache_folder;
+  std::string precision, cache_folder;
   bool retargetable = false;
 };
 
@@ -77,7 +79,6 @@ struct Request {
 // Options
 
 Result<void> refuse_later_options(const CompileCommandOptions& options) {
-  if (!options.golden.empty()) return not_supported_yet("--golden");
   if (!options.precision.empty() && options.precision != "f32") {
     return not_supported_yet("--precision " + options.precision);
   }
@@ -252,6 +253,18 @@ void warn_of_unused_inputs(const Compiled& compiled, const std::string& file,
   }
 }
 
+// The outputs of another runtime are compared by running the code.
+void warn_of_unchecked_cases(const GoldenOptions& golden, const std::vector<VariantCheck>& checks,
+                             std::vector<Diagnostic>& warnings) {
+  const auto passed = [](const VariantCheck& check) {
+    return check.outcome == VariantCheck::Outcome::Passed;
+  };
+  if (golden.path.empty() || std::ranges::any_of(checks, passed)) return;
+  warnings.push_back(make_warning("golden-not-run",
+                                  "the embedded cases were not run: nothing here executes the code",
+                                  golden.path, "run ingot verify --self-test on the device"));
+}
+
 // ---------------------------------------------------------------------------------------------
 // Report
 
@@ -374,6 +387,7 @@ Result<Report> compile_source(const CompileCommandOptions& options, const Reques
   INGOT_ASSIGN(ModelSources sources, read_source(options.source, warnings));
   INGOT_RETURN_IF_ERROR(
       check_variant_count(sources.pipeline.input.variants.size(), request.targets.size(), source));
+  INGOT_RETURN_IF_ERROR(about(source, add_outside_references(options.golden, sources)));
   const std::unique_ptr<CodeGenerator> generator = make_llvm_code_generator();
   const CompileOptions how = compile_options(options, request, progress);
   const std::unique_ptr<KernelRunner> runner = make_native_runner(how.jobs);
@@ -390,6 +404,7 @@ Result<Report> compile_source(const CompileCommandOptions& options, const Reques
   INGOT_ASSIGN(bytes, about(source, sign_all(std::move(bytes), request)));
   progress.report("check");
   INGOT_ASSIGN(const std::vector<VariantCheck> checks, self_check(bytes, source, request.check));
+  warn_of_unchecked_cases(options.golden, checks, warnings);
   progress.report("write");
   OutputSet outputs;
   if (!options.emit.empty()) {
@@ -456,7 +471,6 @@ void add_debug_options(CLI::App& command, CompileCommandOptions& options) {
 }
 
 void add_later_options(CLI::App& command, CompileCommandOptions& options) {
-  command.add_option("--golden", options.golden, "Not supported yet: outside reference vectors");
   command.add_option("--precision", options.precision, "f32; f16 and bf16 are not supported yet")
       ->check(CLI::IsMember({"f32", "f16", "bf16"}));
   command.add_flag("--retargetable", options.retargetable,
@@ -479,6 +493,15 @@ void add_compile_command(CLI::App& app, Invocation& invocation) {
   add_repeatable(command, "--device", options->devices,
                  "Device description as a target; repeatable");
   add_identity_options(command, *options);
+  CLI::Option* golden = command.add_option(
+      "--golden", options->golden.path,
+      "Embed the outputs of another runtime: a folder with CASE/input_*.npy and CASE/output_*.npy "
+      "(or .pb), or a cases.json");
+  command
+      .add_option("--case", options->golden.case_name,
+                  "Only this case of --golden; default: all folders, or the case of cases.json "
+                  "whose model this is")
+      ->needs(golden);
   command.add_option("--check", options->check, "How much of the result is run here")
       ->check(CLI::IsMember({"off", "sampled", "full"}))
       ->capture_default_str();
