@@ -63,10 +63,9 @@ TEST_F(CompileGolden, EmbedsEveryFolderBesideTheOwnSequence) {
                                 {"origins", {"own evaluation in double precision"}},
                                 {"case", ""},
                                 {"seed", 42}}));
-  EXPECT_EQ(sequences[2], (Json{{"steps", 1},
-                                {"origins", {"ONNX Runtime"}},
-                                {"case", "two"},
-                                {"seed", nullptr}}));
+  EXPECT_EQ(
+      sequences[2],
+      (Json{{"steps", 1}, {"origins", {"ONNX Runtime"}}, {"case", "two"}, {"seed", nullptr}}));
   ASSERT_EQ(compile({"--case", "two"}).exit, 0);
   EXPECT_EQ(inspect()["variants"][0]["references"]["sequences"].size(), 2U);
 }
