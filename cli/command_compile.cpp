@@ -1,5 +1,6 @@
 // ingot compile SOURCE -o OUT.ingot: from files to one signed artifact.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -186,6 +187,7 @@ CompileOptions compile_options(const CompileCommandOptions& options, const Reque
   CompileOptions result;
   result.targets = request.targets;
   result.optimization = options.optimization;
+  result.try_inputs = request.check != CheckLevel::Off;
   const auto hardware = static_cast<int>(std::thread::hardware_concurrency());
   result.jobs = options.jobs > 0 ? options.jobs : std::max(1, hardware);
   result.progress = [&](const std::string& stage, std::size_t done, std::size_t total) {
@@ -234,22 +236,15 @@ Result<std::vector<std::byte>> sign_all(std::vector<std::byte> bytes, const Requ
   return bytes;
 }
 
-// An input that no call reads cannot change any output.
-void warn_of_unused_inputs(const Compiled& compiled, const std::string& file,
-                           std::vector<Diagnostic>& warnings) {
-  if (compiled.variants.empty()) return;
-  const Program& program = compiled.variants.front().program;
-  std::set<std::uint32_t> read;
-  for (const ProgramCall& call : program.calls)
-    read.insert(call.buffers.begin(), call.buffers.end());
-  for (std::uint32_t i = 0; i < program.buffers.size(); ++i) {
-    const ProgramBuffer& buffer = program.buffers[i];
-    if (buffer.kind != BufferKind::Input || read.contains(i) || buffer.io >= program.io.size()) {
-      continue;
-    }
+void warn_of_idle_inputs(const std::vector<IdleInput>& inputs, const std::string& file,
+                         std::vector<Diagnostic>& warnings) {
+  for (const IdleInput& input : inputs) {
+    const bool is_used = !input.reaches.empty();
     warnings.push_back(make_warning(
-        "unused-input", fmt::format("input '{}' changes no output", program.io[buffer.io].name),
-        file));
+        is_used ? "idle-input" : "unused-input",
+        fmt::format("{} '{}' {}", input.is_state ? "state" : "input", input.name,
+                    is_used ? "changes no output" : "is not used"),
+        file, is_used ? fmt::format("computed from it: {}", fmt::join(input.reaches, ", ")) : ""));
   }
 }
 
@@ -284,6 +279,7 @@ struct Report {
   std::size_t signatures = 0;
   std::uint64_t file_bytes = 0;
   std::vector<VariantReport> variants;
+  std::vector<IdleInput> idle_inputs;
   std::vector<Progress::StageTime> times;
 };
 
@@ -343,6 +339,11 @@ Json report_json(const Report& report) {
     entry["max_abs_error"] = executed ? Json(variant.check.max_abs_error) : Json(nullptr);
     json["targets"].push_back(std::move(entry));
   }
+  json["idle_inputs"] = Json::array();
+  for (const IdleInput& input : report.idle_inputs) {
+    json["idle_inputs"].push_back(
+        Json{{"name", input.name}, {"state", input.is_state}, {"reaches", input.reaches}});
+  }
   json["stages"] = Json::array();
   for (const Progress::StageTime& time : report.times) {
     json["stages"].push_back(Json{{"stage", time.stage}, {"ms", time.milliseconds}});
@@ -393,7 +394,7 @@ Result<Report> compile_source(const CompileCommandOptions& options, const Reques
   const std::unique_ptr<KernelRunner> runner = make_native_runner(how.jobs);
   INGOT_ASSIGN(const Compiled compiled,
                about(source, compile(sources.pipeline.input, how, *generator, *runner)));
-  warn_of_unused_inputs(compiled, source, warnings);
+  warn_of_idle_inputs(compiled.idle_inputs, source, warnings);
 
   // From here on nothing is compiled: the call lists become bytes, which are signed and checked.
   progress.report("encode");
@@ -425,6 +426,7 @@ Result<Report> compile_source(const CompileCommandOptions& options, const Reques
   for (std::size_t i = 0; i < compiled.variants.size(); ++i) {
     report.variants.push_back(report_variant(compiled.variants[i], checks[i]));
   }
+  report.idle_inputs = compiled.idle_inputs;
   report.times = progress.times();
   return report;
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/idle_inputs.h"
 #include "compiler/interpreter_runner.h"
 #include "compiler/lowering/schedule.h"
 #include "compiler/passes/fold_constants.h"
@@ -99,6 +100,13 @@ Result<std::vector<SharedReference>> make_references(const ReferenceMaker& maker
   return references;
 }
 
+Result<std::vector<IdleInput>> idle_inputs(const Graph& graph, const ReferenceMaker& maker,
+                                           const CompileOptions& options, KernelRunner& runner) {
+  if (!options.try_inputs) return find_unused_inputs(graph);
+  progress(options, "inputs");
+  return find_idle_inputs(graph, maker.program(), options.reference_seed, runner);
+}
+
 }  // namespace
 
 Result<Compiled> compile(const CompileInput& input, const CompileOptions& options,
@@ -118,6 +126,9 @@ Result<Compiled> compile(const CompileInput& input, const CompileOptions& option
                  ReferenceMaker::create(graph, input.float_tolerance, runner));
     INGOT_ASSIGN(const std::vector<SharedReference> references,
                  make_references(maker, variant, options));
+    if (&variant == &input.variants.front()) {
+      INGOT_ASSIGN(compiled.idle_inputs, idle_inputs(graph, maker, options, runner));
+    }
     const Graph wide = widen_halves(graph);
     INGOT_RETURN_IF_ERROR(validate_graph(wide));
     trace(options, "widen-halves", print_graph(wide));

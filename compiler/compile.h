@@ -23,6 +23,9 @@ struct CompileOptions {
   int jobs = 1;
   std::uint64_t reference_seed = 42;
   int reference_steps = 1;  // at least 2 is used where there is a state
+  // Whether the reference is evaluated again for every input, to find those that make no
+  // difference.
+  bool try_inputs = false;
   // --print-after: called with the stage or pass name and the printed program.
   std::function<void(const std::string& name, const std::string& text)> trace;
   // Stage name, units done, units in all (0: unknown).
@@ -89,8 +92,16 @@ struct CompiledVariant {
   std::vector<SharedReference> references;  // the own one first; those of the camera
 };
 
+// An input that makes no difference.
+struct IdleInput {
+  std::string name;
+  bool is_state = false;
+  std::vector<std::string> reaches;  // outputs and states that are computed from it; none: unused
+};
+
 struct Compiled {
   std::vector<CompiledVariant> variants;  // cameras outer, targets inner
+  std::vector<IdleInput> idle_inputs;     // of the first camera; unused ones only, unless tried
 };
 
 [[nodiscard]] Result<Compiled> compile(const CompileInput& input, const CompileOptions& options,

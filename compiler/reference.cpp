@@ -16,23 +16,6 @@ namespace {
 constexpr std::array<float, 9> kReferenceMatrix = {1.01F, 0.02F, 3.3F,  -0.015F, 0.99F,
                                                    2.7F,  1e-5F, 2e-5F, 1.0F};
 
-std::vector<std::byte> reference_input(const Graph& graph, ValueId input, const std::string& name,
-                                       std::uint64_t seed) {
-  const Node& node = graph[input];
-  const bool is_matrix = std::ranges::any_of(
-      graph.transforms, [&](const GraphTransform& t) { return t.input == input; });
-  if (!is_matrix) {
-    const double hi = is_float(node.dtype) ? 1 : node.dtype == DType::U8 ? 255 : 3;
-    return generate_input(name, node.dtype, node.shape, seed, 0, hi);
-  }
-  std::vector<std::byte> bytes(static_cast<std::size_t>(element_count(node.shape)) * sizeof(float));
-  for (std::size_t at = 0; at + sizeof(kReferenceMatrix) <= bytes.size();
-       at += sizeof(kReferenceMatrix)) {
-    std::memcpy(&bytes[at], kReferenceMatrix.data(), sizeof(kReferenceMatrix));
-  }
-  return bytes;
-}
-
 // Whether a value follows from float arithmetic that the reference does in another precision.
 std::vector<bool> find_rounded(const Graph& graph) {
   std::vector<bool> rounded(graph.nodes.size());
@@ -74,13 +57,6 @@ bool within(DType dtype, const std::vector<std::byte>& want, const std::vector<s
   return true;
 }
 
-std::vector<std::byte> initial_state(const Graph& graph, const GraphState& state) {
-  const Node& node = graph[state.state];
-  if (state.initial) return {state.initial->bytes.begin(), state.initial->bytes.end()};
-  return std::vector<std::byte>(static_cast<std::size_t>(element_count(node.shape)) *
-                                static_cast<std::size_t>(size_bytes(node.dtype)));
-}
-
 // Inputs of the frames; their outputs are still to be computed.
 ReferenceSequence reference_inputs(const Graph& graph, const CompileOptions& options,
                                    std::uint64_t seed) {
@@ -96,7 +72,7 @@ ReferenceSequence reference_inputs(const Graph& graph, const CompileOptions& opt
           graph.states, [&](const GraphState& s) { return s.state == ValueId{i}; });
       if (input == nullptr || is_state) continue;
       made.inputs.push_back(
-          reference_input(graph, ValueId{i}, input->name, seed + static_cast<std::uint64_t>(step)));
+          reference_input(graph, ValueId{i}, seed + static_cast<std::uint64_t>(step)));
     }
     sequence.steps.push_back(std::move(made));
   }
@@ -182,6 +158,29 @@ bool all_known(const OutsideReference::KnownValues& values) {
 }
 
 }  // namespace
+
+std::vector<std::byte> reference_input(const Graph& graph, ValueId input, std::uint64_t seed) {
+  const Node& node = graph[input];
+  const bool is_matrix = std::ranges::any_of(
+      graph.transforms, [&](const GraphTransform& t) { return t.input == input; });
+  if (!is_matrix) {
+    const double hi = is_float(node.dtype) ? 1 : node.dtype == DType::U8 ? 255 : 3;
+    return generate_input(std::get<InputOp>(node.op).name, node.dtype, node.shape, seed, 0, hi);
+  }
+  std::vector<std::byte> bytes(static_cast<std::size_t>(element_count(node.shape)) * sizeof(float));
+  for (std::size_t at = 0; at + sizeof(kReferenceMatrix) <= bytes.size();
+       at += sizeof(kReferenceMatrix)) {
+    std::memcpy(&bytes[at], kReferenceMatrix.data(), sizeof(kReferenceMatrix));
+  }
+  return bytes;
+}
+
+std::vector<std::byte> initial_state(const Graph& graph, const GraphState& state) {
+  const Node& node = graph[state.state];
+  if (state.initial) return {state.initial->bytes.begin(), state.initial->bytes.end()};
+  return std::vector<std::byte>(static_cast<std::size_t>(element_count(node.shape)) *
+                                static_cast<std::size_t>(size_bytes(node.dtype)));
+}
 
 Result<ReferenceMaker> ReferenceMaker::create(const Graph& graph, double share,
                                               KernelRunner& runner) {

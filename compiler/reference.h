@@ -4,6 +4,8 @@
 // without fusion and without layouts, compiled strictly.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -15,6 +17,12 @@
 #include "compiler/program/program.h"
 
 namespace ingot {
+
+// What an input holds in the own reference: seeded values, or a mild perspective where the loader
+// checks a matrix.
+[[nodiscard]] std::vector<std::byte> reference_input(const Graph& graph, ValueId input,
+                                                     std::uint64_t seed);
+[[nodiscard]] std::vector<std::byte> initial_state(const Graph& graph, const GraphState& state);
 
 class ReferenceMaker {
  public:
@@ -29,6 +37,9 @@ class ReferenceMaker {
   // What another runtime did not say (outputs of earlier steps, of which the next inputs may be
   // made, and outputs without a file) is computed in double precision.
   [[nodiscard]] Result<ReferenceSequence> complete(const OutsideReference& outside) const;
+
+  // The graph in double precision, for the build host.
+  [[nodiscard]] const Program& program() const { return wide_; }
 
  private:
   ReferenceMaker(const Graph& graph, double share, KernelRunner& runner, Program wide)
