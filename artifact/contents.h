@@ -262,6 +262,14 @@ struct SourceFile {
   std::uint64_t nbytes = 0;
 };
 
+// Where a sequence of reference vectors comes from.
+struct ReferenceSource {
+  std::string camera;          // of its interface; empty without one
+  std::uint32_t sequence = 0;  // Reference::sequence
+  std::string name;            // of the case of another runtime; empty: made by the compiler
+  std::optional<std::uint64_t> seed;
+};
+
 // Facts that only the manifest holds; the rest of it is made from the tables.
 struct ManifestFacts {
   std::string tool_version;
@@ -269,6 +277,7 @@ struct ManifestFacts {
   std::vector<SourceFile> sources;
   std::vector<std::string> licences;
   std::vector<std::pair<std::string, std::string>> metadata;  // of the model, as text
+  std::vector<ReferenceSource> references;
 };
 
 struct ArtifactContents {

@@ -278,6 +278,17 @@ bool nests_too_deep(std::string_view text) {
   return false;
 }
 
+Json reference_sources(const std::vector<ReferenceSource>& sources) {
+  Json list = Json::array();
+  for (const ReferenceSource& source : sources) {
+    list.push_back({{"camera", source.camera},
+                    {"sequence", source.sequence},
+                    {"case", source.name},
+                    {"seed", source.seed ? Json(*source.seed) : Json(nullptr)}});
+  }
+  return list;
+}
+
 // What the tables say; a reader makes it again and compares.
 Json table_facts(const Tables& tables, const std::vector<Digest>& section_digests) {
   return {{"format", "ingot-manifest/1"},
@@ -310,6 +321,7 @@ std::string write_manifest(const Tables& tables, const std::vector<Digest>& sect
   Json metadata = Json::array();
   for (const auto& [key, value] : facts.metadata) metadata.push_back(Json::array({key, value}));
   json["metadata"] = std::move(metadata);
+  json["references"] = reference_sources(facts.references);
   json["names"] = cut_names;
   return canonical(json);
 }

@@ -2,14 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "artifact/names.h"
+#include "cli/case_reader.h"
 #include "cli/commands.h"
 #include "cli/compare.h"
 #include "cli/diagnostics.h"
@@ -19,7 +18,6 @@
 #include "cli/options.h"
 #include "cli/session.h"
 #include "cli/tensor_file.h"
-#include "compiler/compile.h"
 
 namespace ingot::cli {
 namespace {
@@ -49,20 +47,22 @@ double default_tolerance(const LoadedArtifact& artifact, DType output) {
   return half || artifact.numerics() == "float16" ? 2e-2 : 1e-4;
 }
 
-// Runs one case. The steps of a state that the artifact carries itself need no feedback.
+// Runs one case.
 class CaseRunner {
  public:
   CaseRunner(const LoadedArtifact& artifact, const CaseRun& run, const CheckOptions& options,
              std::vector<Diagnostic>& warnings)
-      : artifact_(artifact), run_(run), options_(options), warnings_(warnings) {}
+      : artifact_(artifact),
+        run_(run),
+        options_(options),
+        warnings_(warnings),
+        reader_(run, artifact.slots(), artifact.path()) {}
 
   Result<std::vector<OutputReport>> check() {
     INGOT_ASSIGN(Session session, Session::create(artifact_));
-    INGOT_RETURN_IF_ERROR(check_all_given());
     for (int step = 0; step < run_.steps; ++step) {
       INGOT_RETURN_IF_ERROR(set_inputs(step, session));
       INGOT_RETURN_IF_ERROR(session.run(&warnings_));
-      keep_feedback(session);
     }
     std::vector<OutputReport> reports;
     for (const CaseOutput& output : run_.outputs) {
@@ -72,120 +72,17 @@ class CaseRunner {
   }
 
  private:
-  std::unexpected<Failure> case_failure(std::string message) const {
-    return fail(ExitCode::Malformed, "bad-case", fmt::format("{}: {}", run_.name, message),
-                artifact_.path());
-  }
-
-  // Inputs in order, then states.
-  const SlotView* input_at(std::size_t position) const {
-    for (const std::uint32_t direction : {INGOT_SLOT_INPUT, INGOT_SLOT_STATE}) {
-      for (const SlotView& slot : artifact_.slots()) {
-        if (slot.direction == direction && position-- == 0) return &slot;
-      }
-    }
-    return nullptr;
-  }
-
-  const SlotView* output_at(std::size_t position) const {
-    for (const SlotView& slot : artifact_.slots()) {
-      if (slot.direction == INGOT_SLOT_OUTPUT && position-- == 0) return &slot;
-    }
-    return nullptr;
-  }
-
-  // By name, or by the stem of a file made from the name.
-  const SlotView* slot_called(const std::string& name) const {
-    if (const SlotView* slot = artifact_.find_slot(name)) return slot;
-    for (const SlotView& slot : artifact_.slots()) {
-      if (artifact::file_stem(slot.name) == name) return &slot;
-    }
-    return nullptr;
-  }
-
-  const SlotView* input_slot(const CaseInput& input) const {
-    const SlotView* slot = input.name.empty() ? input_at(input.position) : slot_called(input.name);
-    return slot != nullptr && slot->direction == INGOT_SLOT_OUTPUT ? nullptr : slot;
-  }
-
-  Result<void> check_all_given() const {
-    for (const SlotView& slot : artifact_.slots()) {
-      const bool given = std::ranges::any_of(
-          run_.inputs, [&](const CaseInput& input) { return input_slot(input) == &slot; });
-      if (slot.direction == INGOT_SLOT_INPUT && !given) {
-        return case_failure(fmt::format("no value for input '{}'", slot.name));
-      }
+  Result<void> set_inputs(int step, Session& session) const {
+    INGOT_ASSIGN(const std::vector<StepInput> inputs, reader_.step_inputs(step));
+    for (const StepInput& input : inputs) {
+      INGOT_RETURN_IF_ERROR(session.set(
+          *input.slot, input.value ? input.value->bytes : session.value(*input.fed_by)));
     }
     return {};
-  }
-
-  bool is_fed(const std::string& input) const {
-    return std::ranges::find(run_.feedback, input, &CaseFeedback::input) != run_.feedback.end();
-  }
-
-  Result<void> set_inputs(int step, Session& session) {
-    for (const CaseInput& input : run_.inputs) {
-      const SlotView* slot = input_slot(input);
-      if (slot == nullptr) {
-        if (std::ranges::find(run_.bound, input.name) != run_.bound.end()) continue;
-        return case_failure(fmt::format("the artifact has no input '{}'", input.name));
-      }
-      if (step > 0 && is_fed(input.name)) {
-        INGOT_RETURN_IF_ERROR(feed(*slot, input.name, session));
-      } else if (step == 0 || slot->direction != INGOT_SLOT_STATE) {
-        INGOT_ASSIGN(const Tensor value, input_value(input, *slot, step));
-        INGOT_RETURN_IF_ERROR(session.set(*slot, value.bytes));
-      }
-    }
-    return {};
-  }
-
-  Result<Tensor> input_value(const CaseInput& input, const SlotView& slot, int step) const {
-    if (input.file) return read_tensor_file(*input.file, slot.dtype, slot.shape);
-    if (input.dtype != slot.dtype || input.shape != slot.shape) {
-      return case_failure(fmt::format("input '{}' is {}, the artifact has {}", slot.name,
-                                      to_text(input.dtype, input.shape),
-                                      to_text(slot.dtype, slot.shape)));
-    }
-    return Tensor::own(
-        slot.dtype, slot.shape,
-        generate_input(input.name, slot.dtype, slot.shape,
-                       run_.seed + static_cast<std::uint64_t>(step), input.lo, input.hi));
-  }
-
-  Result<void> feed(const SlotView& slot, const std::string& input, Session& session) {
-    if (slot.direction == INGOT_SLOT_STATE) return {};
-    const auto kept = fed_.find(input);
-    if (kept == fed_.end()) {
-      return case_failure(fmt::format("no output is fed to input '{}'", input));
-    }
-    return session.set(slot, kept->second);
-  }
-
-  void keep_feedback(const Session& session) {
-    for (const CaseFeedback& pair : run_.feedback) {
-      const SlotView* output = slot_called(pair.output);
-      if (output == nullptr) continue;
-      const std::span<const std::byte> value = session.value(*output);
-      fed_[pair.input].assign(value.begin(), value.end());
-    }
-  }
-
-  // An output that became a state is compared as the state that the next frame would read.
-  const SlotView* output_slot(const CaseOutput& output) const {
-    if (output.name.empty()) return output_at(output.position);
-    if (const SlotView* slot = slot_called(output.name)) return slot;
-    for (const CaseFeedback& pair : run_.feedback) {
-      if (pair.output == output.name) return slot_called(pair.input);
-    }
-    return nullptr;
   }
 
   Result<OutputReport> compare_output(const CaseOutput& output, const Session& session) const {
-    const SlotView* slot = output_slot(output);
-    if (slot == nullptr || slot->direction == INGOT_SLOT_INPUT) {
-      return case_failure(fmt::format("the artifact has no output for {}", output.file.string()));
-    }
+    INGOT_ASSIGN(const SlotView* const slot, reader_.output_slot(output));
     INGOT_ASSIGN(const Tensor expected, read_tensor_file(output.file, slot->dtype, slot->shape));
     OutputReport report;
     report.run = run_.name;
@@ -202,7 +99,7 @@ class CaseRunner {
   const CaseRun& run_;
   const CheckOptions& options_;
   std::vector<Diagnostic>& warnings_;
-  std::map<std::string, std::vector<std::byte>> fed_;  // by input
+  CaseReader reader_;
 };
 
 // A number, or its name: JSON has no infinities.

@@ -1,5 +1,6 @@
 // ingot compile SOURCE -o OUT.ingot: from files to one signed artifact.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -29,6 +30,7 @@
 #include "cli/json.h"
 #include "cli/model_source.h"
 #include "cli/options.h"
+#include "cli/outside_references.h"
 #include "cli/progress.h"
 #include "cli/self_check.h"
 #include "cli/version.h"
@@ -51,6 +53,7 @@ struct CompileCommandOptions {
   std::string device_family;
   std::string build_class = "development";
   std::uint64_t security_counter = 0;
+  GoldenOptions golden;
   std::string check = "sampled";
   int optimization = 2;
   std::string emit;
@@ -60,7 +63,7 @@ struct CompileCommandOptions {
   bool no_progress = false;
   bool json = false;
   // Documented, and done by no version yet.
-  std::string golden, precision, cache_folder;
+  std::string precision, cache_folder;
   bool retargetable = false;
 };
 
@@ -77,7 +80,6 @@ struct Request {
 // Options
 
 Result<void> refuse_later_options(const CompileCommandOptions& options) {
-  if (!options.golden.empty()) return not_supported_yet("--golden");
   if (!options.precision.empty() && options.precision != "f32") {
     return not_supported_yet("--precision " + options.precision);
   }
@@ -185,6 +187,7 @@ CompileOptions compile_options(const CompileCommandOptions& options, const Reque
   CompileOptions result;
   result.targets = request.targets;
   result.optimization = options.optimization;
+  result.try_inputs = request.check != CheckLevel::Off;
   const auto hardware = static_cast<int>(std::thread::hardware_concurrency());
   result.jobs = options.jobs > 0 ? options.jobs : std::max(1, hardware);
   result.progress = [&](const std::string& stage, std::size_t done, std::size_t total) {
@@ -233,23 +236,28 @@ Result<std::vector<std::byte>> sign_all(std::vector<std::byte> bytes, const Requ
   return bytes;
 }
 
-// An input that no call reads cannot change any output.
-void warn_of_unused_inputs(const Compiled& compiled, const std::string& file,
-                           std::vector<Diagnostic>& warnings) {
-  if (compiled.variants.empty()) return;
-  const Program& program = compiled.variants.front().program;
-  std::set<std::uint32_t> read;
-  for (const ProgramCall& call : program.calls)
-    read.insert(call.buffers.begin(), call.buffers.end());
-  for (std::uint32_t i = 0; i < program.buffers.size(); ++i) {
-    const ProgramBuffer& buffer = program.buffers[i];
-    if (buffer.kind != BufferKind::Input || read.contains(i) || buffer.io >= program.io.size()) {
-      continue;
-    }
+void warn_of_idle_inputs(const std::vector<IdleInput>& inputs, const std::string& file,
+                         std::vector<Diagnostic>& warnings) {
+  for (const IdleInput& input : inputs) {
+    const bool is_used = !input.reaches.empty();
     warnings.push_back(make_warning(
-        "unused-input", fmt::format("input '{}' changes no output", program.io[buffer.io].name),
-        file));
+        is_used ? "idle-input" : "unused-input",
+        fmt::format("{} '{}' {}", input.is_state ? "state" : "input", input.name,
+                    is_used ? "changes no output" : "is not used"),
+        file, is_used ? fmt::format("computed from it: {}", fmt::join(input.reaches, ", ")) : ""));
   }
+}
+
+// The outputs of another runtime are compared by running the code.
+void warn_of_unchecked_cases(const GoldenOptions& golden, const std::vector<VariantCheck>& checks,
+                             std::vector<Diagnostic>& warnings) {
+  const auto passed = [](const VariantCheck& check) {
+    return check.outcome == VariantCheck::Outcome::Passed;
+  };
+  if (golden.path.empty() || std::ranges::any_of(checks, passed)) return;
+  warnings.push_back(make_warning("golden-not-run",
+                                  "the embedded cases were not run: nothing here executes the code",
+                                  golden.path, "run ingot verify --self-test on the device"));
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -271,6 +279,7 @@ struct Report {
   std::size_t signatures = 0;
   std::uint64_t file_bytes = 0;
   std::vector<VariantReport> variants;
+  std::vector<IdleInput> idle_inputs;
   std::vector<Progress::StageTime> times;
 };
 
@@ -330,6 +339,11 @@ Json report_json(const Report& report) {
     entry["max_abs_error"] = executed ? Json(variant.check.max_abs_error) : Json(nullptr);
     json["targets"].push_back(std::move(entry));
   }
+  json["idle_inputs"] = Json::array();
+  for (const IdleInput& input : report.idle_inputs) {
+    json["idle_inputs"].push_back(
+        Json{{"name", input.name}, {"state", input.is_state}, {"reaches", input.reaches}});
+  }
   json["stages"] = Json::array();
   for (const Progress::StageTime& time : report.times) {
     json["stages"].push_back(Json{{"stage", time.stage}, {"ms", time.milliseconds}});
@@ -374,12 +388,13 @@ Result<Report> compile_source(const CompileCommandOptions& options, const Reques
   INGOT_ASSIGN(ModelSources sources, read_source(options.source, warnings));
   INGOT_RETURN_IF_ERROR(
       check_variant_count(sources.pipeline.input.variants.size(), request.targets.size(), source));
+  INGOT_RETURN_IF_ERROR(about(source, add_outside_references(options.golden, sources)));
   const std::unique_ptr<CodeGenerator> generator = make_llvm_code_generator();
   const CompileOptions how = compile_options(options, request, progress);
   const std::unique_ptr<KernelRunner> runner = make_native_runner(how.jobs);
   INGOT_ASSIGN(const Compiled compiled,
                about(source, compile(sources.pipeline.input, how, *generator, *runner)));
-  warn_of_unused_inputs(compiled, source, warnings);
+  warn_of_idle_inputs(compiled.idle_inputs, source, warnings);
 
   // From here on nothing is compiled: the call lists become bytes, which are signed and checked.
   progress.report("encode");
@@ -390,6 +405,7 @@ Result<Report> compile_source(const CompileCommandOptions& options, const Reques
   INGOT_ASSIGN(bytes, about(source, sign_all(std::move(bytes), request)));
   progress.report("check");
   INGOT_ASSIGN(const std::vector<VariantCheck> checks, self_check(bytes, source, request.check));
+  warn_of_unchecked_cases(options.golden, checks, warnings);
   progress.report("write");
   OutputSet outputs;
   if (!options.emit.empty()) {
@@ -410,6 +426,7 @@ Result<Report> compile_source(const CompileCommandOptions& options, const Reques
   for (std::size_t i = 0; i < compiled.variants.size(); ++i) {
     report.variants.push_back(report_variant(compiled.variants[i], checks[i]));
   }
+  report.idle_inputs = compiled.idle_inputs;
   report.times = progress.times();
   return report;
 }
@@ -456,7 +473,6 @@ void add_debug_options(CLI::App& command, CompileCommandOptions& options) {
 }
 
 void add_later_options(CLI::App& command, CompileCommandOptions& options) {
-  command.add_option("--golden", options.golden, "Not supported yet: outside reference vectors");
   command.add_option("--precision", options.precision, "f32; f16 and bf16 are not supported yet")
       ->check(CLI::IsMember({"f32", "f16", "bf16"}));
   command.add_flag("--retargetable", options.retargetable,
@@ -479,6 +495,15 @@ void add_compile_command(CLI::App& app, Invocation& invocation) {
   add_repeatable(command, "--device", options->devices,
                  "Device description as a target; repeatable");
   add_identity_options(command, *options);
+  CLI::Option* golden = command.add_option(
+      "--golden", options->golden.path,
+      "Embed the outputs of another runtime: a folder with CASE/input_*.npy and CASE/output_*.npy "
+      "(or .pb), or a cases.json");
+  command
+      .add_option("--case", options->golden.case_name,
+                  "Only this case of --golden; default: all folders, or the case of cases.json "
+                  "whose model this is")
+      ->needs(golden);
   command.add_option("--check", options->check, "How much of the result is run here")
       ->check(CLI::IsMember({"off", "sampled", "full"}))
       ->capture_default_str();

@@ -22,6 +22,7 @@
 #include "cli/json.h"
 #include "cli/loader_policy.h"
 #include "cli/options.h"
+#include "cli/reference_report.h"
 #include "compiler/target/target.h"
 #include "loader/ingot_loader.h"
 
@@ -52,6 +53,7 @@ struct Verdict {
 struct Verdicts {
   ArtifactId id{};
   Verdict origin, compatible, numbers;
+  ReferenceCounts references;     // that were run
   std::optional<Verdict> listed;  // with --id or --ids
 };
 
@@ -149,14 +151,83 @@ Verdict confirm_origin(const std::vector<std::byte>& bytes, const std::vector<st
 }
 
 ingot_verdicts ask_loader(const std::vector<std::byte>& bytes, LoaderPolicy& policy,
-                          const std::optional<ingot_host>& host, bool self_test) {
+                          const std::optional<ingot_host>& host) {
   ingot_load_options load{};
   load.host = host ? &*host : nullptr;
   ingot_verdicts verdicts{};
-  ingot_verify_memory(bytes.data(), bytes.size(), &policy.get(), &load, self_test ? 1 : 0,
-                      &verdicts);
+  ingot_verify_memory(bytes.data(), bytes.size(), &policy.get(), &load, 0, &verdicts);
   return verdicts;
 }
+
+// Stored names of all camera layouts; one empty name if there are none.
+std::set<std::string> camera_names(const artifact::Decoded& decoded) {
+  std::set<std::string> names;
+  for (const artifact::VariantTables& variant : decoded.tables.variant_tables) {
+    for (const IngotCameraRecord& camera : variant.cameras) {
+      names.emplace(decoded.tables.name(camera.name));
+    }
+  }
+  if (names.empty()) names.emplace();
+  return names;
+}
+
+// Runs every embedded sequence of every camera layout here, with the variant that a frame would
+// take. Needs: a trusted artifact.
+class ReferenceRun {
+ public:
+  ReferenceRun(const std::vector<std::byte>& bytes, LoaderPolicy& policy, const std::string& file)
+      : bytes_(bytes), policy_(policy), file_(file) {}
+
+  Verdict run() {
+    const Result<artifact::Decoded> decoded = artifact::decode(bytes_);
+    if (!decoded) return failed(decoded.error(), file_);
+    for (const std::string& camera : camera_names(*decoded)) {
+      if (std::optional<Failure> failure = run_camera(camera, *decoded)) {
+        return {std::move(failure), true, {}};
+      }
+    }
+    Verdict verdict;
+    verdict.established = ran_;
+    if (ran_) verdict.text = counts_text(counts_);
+    return verdict;
+  }
+
+  [[nodiscard]] const ReferenceCounts& counts() const { return counts_; }
+
+ private:
+  struct Close {
+    void operator()(ingot_artifact* artifact) const { ingot_close(artifact); }
+  };
+
+  // A layout that is not for this machine is no matter of its numbers.
+  std::optional<Failure> run_camera(const std::string& camera, const artifact::Decoded& decoded) {
+    policy_.set_camera(camera);
+    ingot_artifact* opened = nullptr;
+    ingot_error error{};
+    ingot_open_memory(bytes_.data(), bytes_.size(), &policy_.get(), nullptr, &opened, &error);
+    policy_.set_camera({});
+    const std::unique_ptr<ingot_artifact, Close> artifact(opened);
+    if (artifact == nullptr) {
+      Failure failure = to_failure(error, file_);
+      if (failure.exit == ExitCode::Incompatible) return std::nullopt;
+      return failure;
+    }
+    ran_ = true;
+    ingot_artifact_info info{};
+    ingot_artifact_describe(artifact.get(), &info);
+    counts_ += count_references(decoded.tables.variant_tables[info.variant]);
+    if (ingot_self_test(artifact.get(), nullptr, 0, nullptr, &error) == INGOT_STATUS_OK) {
+      return std::nullopt;
+    }
+    return reference_failure(error, decoded, file_);
+  }
+
+  const std::vector<std::byte>& bytes_;
+  LoaderPolicy& policy_;
+  const std::string& file_;
+  ReferenceCounts counts_;
+  bool ran_ = false;
+};
 
 Verdict listed_verdict(const ArtifactId& id, const std::vector<ArtifactId>& ids,
                        const std::string& file) {
@@ -179,11 +250,7 @@ Result<Verdicts> find_verdicts(const VerifyOptions& options) {
   LoaderPolicy loader_policy(policy);
   if (!options.detached.empty()) loader_policy.set_detached(detached);
 
-  // A described device cannot execute anything here, so the numbers are asked of this machine.
-  const bool here = !device.has_value();
-  const ingot_verdicts said = ask_loader(bytes, loader_policy, device, options.self_test && here);
-  const ingot_verdicts ran =
-      options.self_test && !here ? ask_loader(bytes, loader_policy, std::nullopt, true) : said;
+  const ingot_verdicts said = ask_loader(bytes, loader_policy, device);
   Verdicts verdicts;
   std::ranges::copy(said.id, verdicts.id.begin());
   verdicts.origin = verdict_of(said.origin, true, options.artifact);
@@ -193,8 +260,14 @@ Result<Verdicts> find_verdicts(const VerifyOptions& options) {
   const bool trusted = !verdicts.origin.failure;
   verdicts.compatible =
       verdict_of(said.compatible, trusted && said.compatible_known != 0, options.artifact);
-  verdicts.numbers = verdict_of(ran.numbers, trusted && options.self_test && ran.numbers_known != 0,
-                                options.artifact);
+  // A described device cannot execute anything here, so the numbers are asked of this machine.
+  const bool may_run = trusted && (device || !verdicts.compatible.failure);
+  verdicts.numbers.established = false;
+  if (options.self_test && may_run) {
+    ReferenceRun run(bytes, loader_policy, options.artifact);
+    verdicts.numbers = run.run();
+    verdicts.references = run.counts();
+  }
   if (!options.self_test) verdicts.numbers.text = "not asked for, see --self-test";
   if (ids) verdicts.listed = listed_verdict(verdicts.id, *ids, options.artifact);
   return verdicts;
@@ -234,6 +307,7 @@ std::string verdicts_json(const Verdicts& verdicts) {
   json["intact_and_signed"] = verdict_json(verdicts.origin);
   json["compatible"] = verdict_json(verdicts.compatible);
   json["reference_vectors"] = verdict_json(verdicts.numbers);
+  json["reference_vectors"].update(counts_json(verdicts.references));
   if (verdicts.listed) json["on_the_list"] = verdict_json(*verdicts.listed);
   return to_text(json);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "cli/diagnostics.h"
 #include "cli/loaded_artifact.h"
 #include "cli/options.h"
+#include "cli/reference_report.h"
 
 namespace ingot::cli {
 namespace {
@@ -90,6 +92,11 @@ class Describer {
   }
 
  private:
+  struct Sequence {
+    std::size_t steps = 0;
+    std::set<std::string_view> origins;
+  };
+
   std::string name(IngotName place) const { return names_.original(tables_.name(place)); }
 
   Json identity() const {
@@ -254,14 +261,31 @@ class Describer {
     return list;
   }
 
-  static Json references(const VariantTables& tables) {
-    std::set<std::pair<std::uint32_t, std::uint32_t>> steps;
+  Json references(const VariantTables& tables) const {
+    std::map<std::uint32_t, Sequence> sequences;
+    std::size_t steps = 0;
     std::set<std::string_view> origins;
     for (const IngotRefRecord& record : tables.refs) {
-      steps.emplace(record.sequence, record.step);
-      if (record.role != INGOT_DIRECTION_INPUT) origins.insert(origin_name(record.origin));
+      Sequence& sequence = sequences[record.sequence];
+      sequence.steps = std::max<std::size_t>(sequence.steps, record.step + std::size_t{1});
+      if (record.role == INGOT_DIRECTION_INPUT) continue;
+      sequence.origins.insert(origin_name(record.origin));
+      origins.insert(origin_name(record.origin));
     }
-    return Json{{"steps", steps.size()}, {"records", tables.refs.size()}, {"origins", origins}};
+    Json list = Json::array();
+    const std::string camera = tables.cameras.empty() ? "" : name(tables.cameras.front().name);
+    for (const auto& [number, sequence] : sequences) {
+      steps += sequence.steps;
+      const ReferenceOrigin origin = reference_origin(decoded_.manifest, camera, number);
+      list.push_back({{"steps", sequence.steps},
+                      {"origins", sequence.origins},
+                      {"case", origin.case_name},
+                      {"seed", origin.seed ? Json(*origin.seed) : Json(nullptr)}});
+    }
+    return Json{{"steps", steps},
+                {"records", tables.refs.size()},
+                {"origins", origins},
+                {"sequences", std::move(list)}};
   }
 
   Json calls(const VariantTables& tables) const {

@@ -111,33 +111,86 @@ artifact::Reference expected_output(const PlanIo& io, const ReferenceTolerance& 
   return reference;
 }
 
-// Adds the steps of a sequence: every input, and every output after the step.
-Result<void> add_references(const std::shared_ptr<const ReferenceSequence>& sequence,
-                            const Program& program, artifact::Interface& interface) {
-  if (sequence == nullptr) return {};
-  for (std::size_t step = 0; step < sequence->steps.size(); ++step) {
-    const ReferenceStep& values = sequence->steps[step];
-    std::size_t input = 0;
-    std::size_t output = 0;
-    for (std::size_t slot = 0; slot < program.io.size(); ++slot) {
-      const PlanIo& io = program.io[slot];
-      if (io.kind == BufferKind::State) continue;
-      const bool is_input = io.kind == BufferKind::Input;
-      const auto& list = is_input ? values.inputs : values.outputs;
-      const std::size_t at = is_input ? input++ : output++;
-      if (at >= list.size() || (!is_input && at >= sequence->tolerances.size())) {
-        return contradiction(fmt::format("reference step {} lacks '{}'", step, io.name));
+// Adds the records of one sequence: every input, every output after the step, and states that
+// another runtime gave.
+class SequenceBuilder {
+ public:
+  SequenceBuilder(SharedReference sequence, std::uint32_t number, artifact::Interface& interface)
+      : sequence_(std::move(sequence)), number_(number), interface_(interface) {}
+
+  Result<void> add_step(std::uint32_t number, const Program& program) {
+    const ReferenceStep& step = sequence_->steps[number];
+    step_ = number;
+    std::size_t inputs = 0;
+    std::size_t states = 0;
+    std::size_t outputs = 0;
+    for (slot_ = 0; slot_ < program.io.size(); ++slot_) {
+      const PlanIo& io = program.io[slot_];
+      bool known = true;
+      switch (io.kind) {
+        case BufferKind::Input: known = add_input(step, inputs++); break;
+        case BufferKind::State: known = add_state(io, step, states++); break;
+        default: known = add_output(io, step, outputs++); break;
       }
-      artifact::Reference reference = is_input
-                                          ? artifact::Reference{}
-                                          : expected_output(io, sequence->tolerances[at], list[at]);
-      reference.step = static_cast<std::uint32_t>(step);
-      reference.slot = static_cast<std::uint32_t>(slot);
-      reference.data = {std::span<const std::byte>(list[at]), sequence};
-      interface.references.push_back(std::move(reference));
+      if (!known) return contradiction(fmt::format("reference step {} lacks '{}'", step_, io.name));
+    }
+    return {};
+  }
+
+ private:
+  bool add_input(const ReferenceStep& step, std::size_t at) {
+    if (at >= step.inputs.size()) return false;
+    add({}, step.inputs[at], !sequence_->name.empty());
+    return true;
+  }
+
+  bool add_output(const PlanIo& io, const ReferenceStep& step, std::size_t at) {
+    if (at >= step.outputs.size() || at >= sequence_->tolerances.size()) return false;
+    const bool is_outside = at < step.is_outside.size() && step.is_outside[at];
+    add(expected_output(io, sequence_->tolerances[at], step.outputs[at]), step.outputs[at],
+        is_outside);
+    return true;
+  }
+
+  bool add_state(const PlanIo& io, const ReferenceStep& step, std::size_t at) {
+    if (at >= step.next_states.size() || !step.next_states[at]) return true;
+    if (at >= sequence_->state_tolerances.size()) return false;
+    const std::vector<std::byte>& bytes = *step.next_states[at];
+    add(expected_output(io, sequence_->state_tolerances[at], bytes), bytes, true);
+    return true;
+  }
+
+  void add(artifact::Reference reference, const std::vector<std::byte>& bytes, bool is_outside) {
+    reference.sequence = number_;
+    reference.step = step_;
+    reference.slot = static_cast<std::uint32_t>(slot_);
+    reference.origin = is_outside ? INGOT_ORIGIN_ONNX_RUNTIME : INGOT_ORIGIN_OWN_DOUBLE;
+    reference.data = {std::span<const std::byte>(bytes), sequence_};
+    interface_.references.push_back(std::move(reference));
+  }
+
+  SharedReference sequence_;
+  std::uint32_t number_;
+  std::uint32_t step_ = 0;
+  std::size_t slot_ = 0;
+  artifact::Interface& interface_;
+};
+
+Result<void> add_references(const CompiledVariant& variant, artifact::Interface& interface) {
+  for (std::uint32_t i = 0; i < variant.references.size(); ++i) {
+    SequenceBuilder builder(variant.references[i], i, interface);
+    for (std::uint32_t step = 0; step < variant.references[i]->steps.size(); ++step) {
+      INGOT_RETURN_IF_ERROR(builder.add_step(step, variant.program));
     }
   }
   return {};
+}
+
+void describe_references(const CompiledVariant& variant, artifact::ManifestFacts& facts) {
+  for (std::uint32_t i = 0; i < variant.references.size(); ++i) {
+    const ReferenceSequence& sequence = *variant.references[i];
+    facts.references.push_back({variant.camera, i, sequence.name, sequence.seed});
+  }
 }
 
 Result<artifact::Interface> make_interface(const CompiledVariant& variant,
@@ -152,7 +205,7 @@ Result<artifact::Interface> make_interface(const CompiledVariant& variant,
   }
   for (const PlanIo& io : variant.program.io) interface.slots.push_back(to_slot(io));
   for (const PipelineResult::OutputSlices& output : facts.slices) add_slices(output, interface);
-  INGOT_RETURN_IF_ERROR(add_references(variant.reference, variant.program, interface));
+  INGOT_RETURN_IF_ERROR(add_references(variant, interface));
   return interface;
 }
 
@@ -460,6 +513,7 @@ Result<artifact::ArtifactContents> encode_program(const Compiled& compiled,
     if (fresh) {
       INGOT_ASSIGN(artifact::Interface made, make_interface(compiled_variant, facts));
       contents.interfaces.push_back(std::move(made));
+      describe_references(compiled_variant, contents.manifest);
     }
     INGOT_ASSIGN(artifact::Variant variant, VariantBuilder(compiled_variant, data).build());
     variant.interface = interface->second;

@@ -1,12 +1,12 @@
 #include "cli/self_check.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 #include <utility>
 
+#include "artifact/decode.h"
 #include "cli/loader_policy.h"
+#include "cli/reference_report.h"
 #include "loader/ingot_loader.h"
 
 namespace ingot::cli {
@@ -61,15 +61,11 @@ Result<std::uint32_t> check_tables(const std::vector<std::byte>& bytes, const st
   return info.variant_count;
 }
 
-Failure numbers_failure(const Opened& opened, const ingot_error& error, const std::string& file) {
-  Failure failure = to_failure(error, file);
-  ingot_io_info io{};
-  if (ingot_io_describe(opened.artifact.get(), error.slot, &io) == INGOT_STATUS_OK) {
-    failure.diagnostics.front().message +=
-        fmt::format("; output '{}' element {}: {} instead of {}", io.name, error.element_index,
-                    error.value_found, error.value_allowed);
-  }
-  return failure;
+// The names are looked up only when something is wrong.
+Failure numbers_failure(const std::vector<std::byte>& bytes, const ingot_error& error,
+                        const std::string& file) {
+  const Result<artifact::Decoded> decoded = artifact::decode(bytes);
+  return decoded ? reference_failure(error, *decoded, file) : to_failure(error, file);
 }
 
 Result<VariantCheck> run_vectors(const std::vector<std::byte>& bytes, std::uint32_t variant,
@@ -85,7 +81,7 @@ Result<VariantCheck> run_vectors(const std::vector<std::byte>& bytes, std::uint3
   const ingot_status status =
       ingot_self_test(opened.artifact.get(), reports.data(),
                       static_cast<std::uint32_t>(reports.size()), &count, &error);
-  if (status != INGOT_STATUS_OK) return std::unexpected(numbers_failure(opened, error, file));
+  if (status != INGOT_STATUS_OK) return std::unexpected(numbers_failure(bytes, error, file));
   reports.resize(std::min<std::size_t>(count, reports.size()));
   for (const ingot_slot_report& report : reports) {
     check.max_abs_error = std::max(check.max_abs_error, report.max_abs_error);

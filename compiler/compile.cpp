@@ -3,18 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstring>
-
+#include "compiler/idle_inputs.h"
 #include "compiler/interpreter_runner.h"
 #include "compiler/lowering/schedule.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/widen_floats.h"
 #include "compiler/plan/plan.h"
 #include "compiler/program/build_program.h"
-#include "compiler/program/run_program.h"
+#include "compiler/reference.h"
 
 namespace ingot {
 namespace {
@@ -26,183 +22,6 @@ void trace(const CompileOptions& options, const std::string& name, const std::st
 void progress(const CompileOptions& options, const std::string& stage, std::size_t done = 0,
               std::size_t total = 0) {
   if (options.progress) options.progress(stage, done, total);
-}
-
-// --- references
-
-// A mild perspective: every coordinate is fractional and D is positive on any legal rectangle.
-constexpr std::array<float, 9> kReferenceMatrix = {1.01F, 0.02F, 3.3F,  -0.015F, 0.99F,
-                                                   2.7F,  1e-5F, 2e-5F, 1.0F};
-
-std::vector<std::byte> reference_input(const Graph& graph, ValueId input, const std::string& name,
-                                       std::uint64_t seed) {
-  const Node& node = graph[input];
-  const bool is_matrix = std::ranges::any_of(
-      graph.transforms, [&](const GraphTransform& t) { return t.input == input; });
-  if (!is_matrix) {
-    const double hi = is_float(node.dtype) ? 1 : node.dtype == DType::U8 ? 255 : 3;
-    return generate_input(name, node.dtype, node.shape, seed, 0, hi);
-  }
-  std::vector<std::byte> bytes(static_cast<std::size_t>(element_count(node.shape)) * sizeof(float));
-  for (std::size_t at = 0; at + sizeof(kReferenceMatrix) <= bytes.size();
-       at += sizeof(kReferenceMatrix)) {
-    std::memcpy(&bytes[at], kReferenceMatrix.data(), sizeof(kReferenceMatrix));
-  }
-  return bytes;
-}
-
-// Whether a value follows from float arithmetic that the reference does in another precision.
-std::vector<bool> find_rounded(const Graph& graph) {
-  std::vector<bool> rounded(graph.nodes.size());
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const Node& node = graph.nodes[i];
-    rounded[i] = is_float(node.dtype) && !node.strict && !node.inputs.empty();
-    for (ValueId input : node.inputs) rounded[i] = rounded[i] || rounded[input.index];
-  }
-  return rounded;
-}
-
-// Floats: a share of the largest expected magnitude. Bytes that follow from rounding may differ by
-// one step; other integers agree bit for bit.
-ReferenceTolerance tolerance_for(DType dtype, bool rounded, double share,
-                                 const std::vector<std::byte>& expected) {
-  if (!is_float(dtype)) {
-    const bool one_step = rounded && (dtype == DType::U8 || dtype == DType::I8);
-    return ReferenceTolerance{!one_step, one_step ? 1.0F : 0.0F};
-  }
-  const auto size = static_cast<std::size_t>(size_bytes(dtype));
-  double largest = 0;
-  for (std::size_t at = 0; at + size <= expected.size(); at += size) {
-    const double value = std::abs(Scalar::load(dtype, &expected[at]).as_double());
-    if (std::isfinite(value)) largest = std::max(largest, value);
-  }
-  if (dtype == DType::F16 || dtype == DType::BF16) share = std::max(share, 2e-2);
-  return ReferenceTolerance{false, static_cast<float>(share * largest)};
-}
-
-// Whether no element is further from the expected one; a NaN is near a NaN only.
-bool within(DType dtype, const std::vector<std::byte>& want, const std::vector<std::byte>& got,
-            double atol) {
-  const auto size = static_cast<std::size_t>(size_bytes(dtype));
-  for (std::size_t at = 0; at + size <= want.size(); at += size) {
-    const double a = Scalar::load(dtype, &want[at]).as_double();
-    const double b = Scalar::load(dtype, &got[at]).as_double();
-    if (a != b && !(std::isnan(a) && std::isnan(b)) && !(std::abs(a - b) <= atol)) return false;
-  }
-  return true;
-}
-
-std::vector<std::byte> initial_state(const Graph& graph, const GraphState& state) {
-  const Node& node = graph[state.state];
-  if (state.initial) return {state.initial->bytes.begin(), state.initial->bytes.end()};
-  return std::vector<std::byte>(static_cast<std::size_t>(element_count(node.shape)) *
-                                static_cast<std::size_t>(size_bytes(node.dtype)));
-}
-
-// Inputs of the frames; their outputs are still to be computed.
-ReferenceSequence reference_inputs(const Graph& graph, const CompileOptions& options,
-                                   std::uint64_t seed) {
-  const int steps =
-      graph.states.empty() ? options.reference_steps : std::max(2, options.reference_steps);
-  ReferenceSequence sequence;
-  for (int step = 0; step < steps; ++step) {
-    ReferenceStep made;
-    for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
-      const auto* input = std::get_if<InputOp>(&graph.nodes[i].op);
-      const bool is_state = std::ranges::any_of(
-          graph.states, [&](const GraphState& s) { return s.state == ValueId{i}; });
-      if (input == nullptr || is_state) continue;
-      made.inputs.push_back(
-          reference_input(graph, ValueId{i}, input->name, seed + static_cast<std::uint64_t>(step)));
-    }
-    sequence.steps.push_back(std::move(made));
-  }
-  return sequence;
-}
-
-Result<void> run_sequence(const Graph& graph, const Program& program, KernelRunner& runner,
-                          ReferenceSequence& sequence) {
-  std::vector<std::vector<std::byte>> states;
-  for (const GraphState& state : graph.states) states.push_back(initial_state(graph, state));
-  for (ReferenceStep& step : sequence.steps) {
-    INGOT_ASSIGN(FrameResult result, run_program(program, step.inputs, states, runner));
-    step.outputs = std::move(result.outputs);
-    states = std::move(result.next_states);
-  }
-  return {};
-}
-
-void set_tolerances(const Graph& graph, double share, ReferenceSequence& sequence) {
-  const std::vector<bool> rounded = find_rounded(graph);
-  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
-    const ValueId value = graph.outputs[i].value;
-    ReferenceTolerance tolerance;
-    for (const ReferenceStep& step : sequence.steps) {
-      const ReferenceTolerance one =
-          tolerance_for(graph[value].dtype, rounded[value.index], share, step.outputs[i]);
-      tolerance.same_bits = one.same_bits;
-      tolerance.atol = std::max(tolerance.atol, one.atol);
-    }
-    sequence.tolerances.push_back(tolerance);
-  }
-}
-
-// Whether rounding may choose another branch somewhere: a comparison or a rounding to whole numbers
-// of values that follow from float arithmetic.
-bool is_discontinuous(const Graph& graph) {
-  const std::vector<bool> rounded = find_rounded(graph);
-  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
-    const bool of_rounded = std::ranges::any_of(node.inputs, [&](ValueId input) {
-      return rounded[input.index] && is_float(graph[input].dtype);
-    });
-    const auto* map = std::get_if<MapOp>(&node.op);
-    if (map == nullptr) {
-      return of_rounded && std::holds_alternative<CastOp>(node.op) && is_integer(node.dtype);
-    }
-    return of_rounded &&
-           (gives_bool(map->op) || (map->op >= ScalarOp::Floor && map->op <= ScalarOp::Round));
-  });
-}
-
-bool agree(const Graph& graph, const ReferenceSequence& expected, const ReferenceSequence& found) {
-  for (std::size_t s = 0; s < expected.steps.size(); ++s) {
-    for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
-      const DType dtype = graph[graph.outputs[i].value].dtype;
-      const std::vector<std::byte>& want = expected.steps[s].outputs[i];
-      const std::vector<std::byte>& got = found.steps[s].outputs[i];
-      const ReferenceTolerance& tolerance = expected.tolerances[i];
-      if (tolerance.same_bits ? want != got : !within(dtype, want, got, tolerance.atol)) {
-        return false;
-      }
-    }
-  }
-  return true;
-}
-
-// Seeds that are tried; the last one is taken as it is.
-constexpr std::uint64_t kMostSeeds = 12;
-constexpr std::uint64_t kBetweenSeeds = 1000;
-
-// Where a comparison hangs on the last bits, double precision says nothing about an implementation
-// in single precision: seeds whose outputs plain single precision misses are passed over.
-Result<ReferenceSequence> make_reference(const Graph& graph, double share,
-                                         const CompileOptions& options, KernelRunner& runner) {
-  INGOT_ASSIGN(const Program wide, build_strict_program(to_double(graph)));
-  std::optional<Program> plain;
-  if (is_discontinuous(graph)) {
-    INGOT_ASSIGN(Program program, build_strict_program(widen_halves(graph)));
-    plain = std::move(program);
-  }
-  for (std::uint64_t attempt = 0;; ++attempt) {
-    ReferenceSequence sequence =
-        reference_inputs(graph, options, options.reference_seed + attempt * kBetweenSeeds);
-    ReferenceSequence single = sequence;
-    INGOT_RETURN_IF_ERROR(run_sequence(graph, wide, runner, sequence));
-    set_tolerances(graph, share, sequence);
-    if (!plain || attempt + 1 == kMostSeeds) return sequence;
-    INGOT_RETURN_IF_ERROR(run_sequence(graph, *plain, runner, single));
-    if (agree(graph, sequence, single)) return sequence;
-  }
 }
 
 // Values too large for any device are refused before memory is asked for them.
@@ -267,6 +86,27 @@ Result<CompiledVariant> compile_variant(const std::string& camera, const Graph& 
   return variant;
 }
 
+// The own sequence first.
+Result<std::vector<SharedReference>> make_references(const ReferenceMaker& maker,
+                                                     const CompileInput::Variant& variant,
+                                                     const CompileOptions& options) {
+  std::vector<SharedReference> references;
+  INGOT_ASSIGN(ReferenceSequence own, maker.make_own(options));
+  references.push_back(std::make_shared<const ReferenceSequence>(std::move(own)));
+  for (const OutsideReference& outside : variant.outside) {
+    INGOT_ASSIGN(ReferenceSequence complete, maker.complete(outside));
+    references.push_back(std::make_shared<const ReferenceSequence>(std::move(complete)));
+  }
+  return references;
+}
+
+Result<std::vector<IdleInput>> idle_inputs(const Graph& graph, const ReferenceMaker& maker,
+                                           const CompileOptions& options, KernelRunner& runner) {
+  if (!options.try_inputs) return find_unused_inputs(graph);
+  progress(options, "inputs");
+  return find_idle_inputs(graph, maker.program(), options.reference_seed, runner);
+}
+
 }  // namespace
 
 Result<Compiled> compile(const CompileInput& input, const CompileOptions& options,
@@ -282,16 +122,20 @@ Result<Compiled> compile(const CompileInput& input, const CompileOptions& option
     trace(options, "fold-constants", print_graph(graph));
 
     progress(options, "reference");
-    INGOT_ASSIGN(ReferenceSequence sequence,
-                 make_reference(graph, input.float_tolerance, options, runner));
-    const auto reference = std::make_shared<const ReferenceSequence>(std::move(sequence));
+    INGOT_ASSIGN(const ReferenceMaker maker,
+                 ReferenceMaker::create(graph, input.float_tolerance, runner));
+    INGOT_ASSIGN(const std::vector<SharedReference> references,
+                 make_references(maker, variant, options));
+    if (&variant == &input.variants.front()) {
+      INGOT_ASSIGN(compiled.idle_inputs, idle_inputs(graph, maker, options, runner));
+    }
     const Graph wide = widen_halves(graph);
     INGOT_RETURN_IF_ERROR(validate_graph(wide));
     trace(options, "widen-halves", print_graph(wide));
     for (const Target& target : options.targets) {
       INGOT_ASSIGN(CompiledVariant made,
                    compile_variant(variant.camera, wide, target, options, generator));
-      made.reference = reference;
+      made.references = references;
       compiled.variants.push_back(std::move(made));
     }
   }

@@ -1,8 +1,11 @@
 // The whole compile as one function: graphs in, call lists with machine code out.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,10 +23,29 @@ struct CompileOptions {
   int jobs = 1;
   std::uint64_t reference_seed = 42;
   int reference_steps = 1;  // at least 2 is used where there is a state
+  // Whether the reference is evaluated again for every input, to find those that make no
+  // difference.
+  bool try_inputs = false;
   // --print-after: called with the stage or pass name and the printed program.
   std::function<void(const std::string& name, const std::string& text)> trace;
   // Stage name, units done, units in all (0: unknown).
   std::function<void(const std::string& stage, std::size_t done, std::size_t total)> progress;
+};
+
+// Inputs and outputs of another runtime, each in the order of the graph.
+struct OutsideReference {
+  // From the second step on, an output of the step before is the input.
+  struct Feedback {
+    std::size_t output = 0, input = 0;
+  };
+  using Values = std::vector<std::vector<std::byte>>;
+  using KnownValues = std::vector<std::optional<std::vector<std::byte>>>;
+
+  std::string name;                   // of the case
+  std::optional<std::uint64_t> seed;  // of generated inputs
+  std::vector<Values> inputs;         // by step; what feedback replaces may be empty
+  std::vector<Feedback> feedback;
+  KnownValues outputs, next_states;  // after the last step, where they are known
 };
 
 // One graph per camera layout (or one, without cameras). All have the same inputs by name but for
@@ -32,6 +54,7 @@ struct CompileInput {
   struct Variant {
     std::string camera;  // name of the layout, empty without cameras
     Graph graph;
+    std::vector<OutsideReference> outside = {};
   };
   std::vector<Variant> variants;
   // Share of the largest expected magnitude within which float outputs must agree: 1e-4 for float32
@@ -40,10 +63,12 @@ struct CompileInput {
 };
 
 // One step of a reference sequence: bytes of every input, and of every output after the step, in
-// the order of Program::io.
+// the order of Program::io; and of those next states that another runtime gave.
 struct ReferenceStep {
   std::vector<std::vector<std::byte>> inputs;
   std::vector<std::vector<std::byte>> outputs;
+  std::vector<std::optional<std::vector<std::byte>>> next_states;  // may be empty
+  std::vector<bool> is_outside;  // by output, whether another runtime gave it; may be empty
 };
 // How an output compares: same bits, or |got - want| <= atol (one step for rounded integers).
 struct ReferenceTolerance {
@@ -51,20 +76,32 @@ struct ReferenceTolerance {
   float atol = 0;
 };
 struct ReferenceSequence {
+  std::string name;  // of the case of another runtime; empty: the own one
+  std::optional<std::uint64_t> seed;
   std::vector<ReferenceStep> steps;
-  std::vector<ReferenceTolerance> tolerances;  // per output
+  std::vector<ReferenceTolerance> tolerances;        // per output
+  std::vector<ReferenceTolerance> state_tolerances;  // per state; empty if no step has one
 };
+using SharedReference = std::shared_ptr<const ReferenceSequence>;
 
 struct CompiledVariant {
   std::string camera;
   Target target;
   Program program;
-  CodeBlob code;                                       // entries in the order of program.kernels
-  std::shared_ptr<const ReferenceSequence> reference;  // shared by the targets of one camera
+  CodeBlob code;                            // entries in the order of program.kernels
+  std::vector<SharedReference> references;  // the own one first; those of the camera
+};
+
+// An input that makes no difference.
+struct IdleInput {
+  std::string name;
+  bool is_state = false;
+  std::vector<std::string> reaches;  // outputs and states that are computed from it; none: unused
 };
 
 struct Compiled {
   std::vector<CompiledVariant> variants;  // cameras outer, targets inner
+  std::vector<IdleInput> idle_inputs;     // of the first camera; unused ones only, unless tried
 };
 
 [[nodiscard]] Result<Compiled> compile(const CompileInput& input, const CompileOptions& options,

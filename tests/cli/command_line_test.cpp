@@ -48,7 +48,7 @@ TEST(CommandLine, OptionsOfLaterVersionsAreRefused) {
   const TemporaryFolder folder;
   folder.write("m.onnx", relu_plus_model());
   for (const std::vector<std::string>& extra : std::vector<std::vector<std::string>>{
-           {"--golden", "d"}, {"--precision", "f16"}, {"--retargetable"}, {"--cache-dir", "d"}}) {
+           {"--precision", "f16"}, {"--retargetable"}, {"--cache-dir", "d"}}) {
     std::vector<std::string> arguments = {"compile", "m.onnx", "-o", "m.ingot", "--unsigned"};
     arguments.insert(arguments.end(), extra.begin(), extra.end());
     const ToolResult result = folder.tool(arguments);

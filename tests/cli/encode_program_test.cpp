@@ -191,9 +191,11 @@ TEST(EncodeProgram, ReferencesHaveEveryInputAndOutputOfEveryStep) {
   Compiled compiled;
   compiled.variants.push_back(variant("x86-64-v3", "", weights()));
   auto sequence = std::make_shared<ReferenceSequence>();
-  sequence->steps.resize(2, {{std::vector<std::byte>(kBytes)}, {std::vector<std::byte>(kBytes)}});
+  ReferenceStep step;
+  step.inputs = step.outputs = {std::vector<std::byte>(kBytes)};
+  sequence->steps.assign(2, step);
   sequence->tolerances = {{false, 0.5F}};
-  compiled.variants.front().reference = sequence;
+  compiled.variants.front().references = {sequence};
   const auto contents = encode_program(compiled, facts());
   ASSERT_TRUE(contents);
   const auto& references = contents->interfaces.front().references;
@@ -203,6 +205,39 @@ TEST(EncodeProgram, ReferencesHaveEveryInputAndOutputOfEveryStep) {
   EXPECT_EQ(references[1].slot, 2U);
   EXPECT_EQ(references[1].atol, 0.5F);
   EXPECT_EQ(references[3].step, 1U);
+  EXPECT_TRUE(artifact::encode(*contents));
+}
+
+TEST(EncodeProgram, EachValueOfAReferenceHasItsOrigin) {
+  Compiled compiled;
+  compiled.variants.push_back(variant("x86-64-v3", "", weights()));
+  auto own = std::make_shared<ReferenceSequence>();
+  ReferenceStep step;
+  step.inputs = step.outputs = {std::vector<std::byte>(kBytes)};
+  own->seed = 42;
+  own->steps = {step};
+  own->tolerances = {{true, 0}};
+  auto outside = std::make_shared<ReferenceSequence>(*own);
+  outside->name = "case";
+  outside->seed.reset();
+  outside->steps.push_back(step);
+  outside->steps[1].is_outside = {true};
+  outside->steps[1].next_states = {std::vector<std::byte>(kBytes)};
+  outside->state_tolerances = {{false, 0.5F}};
+  compiled.variants.front().references = {own, outside};
+  const auto contents = encode_program(compiled, facts());
+  ASSERT_TRUE(contents);
+  const auto& references = contents->interfaces.front().references;
+  ASSERT_EQ(references.size(), 7U);
+  EXPECT_EQ(references[1].origin, INGOT_ORIGIN_OWN_DOUBLE);
+  EXPECT_EQ(references[3].origin, INGOT_ORIGIN_OWN_DOUBLE) << "an output that nobody else gave";
+  EXPECT_EQ(references[3].sequence, 1U);
+  EXPECT_EQ(references[5].slot, 1U) << "the state";
+  EXPECT_EQ(references[5].origin, INGOT_ORIGIN_ONNX_RUNTIME);
+  EXPECT_EQ(references[6].origin, INGOT_ORIGIN_ONNX_RUNTIME);
+  ASSERT_EQ(contents->manifest.references.size(), 2U);
+  EXPECT_EQ(contents->manifest.references[0].seed, 42U);
+  EXPECT_EQ(contents->manifest.references[1].name, "case");
   EXPECT_TRUE(artifact::encode(*contents));
 }
 
