@@ -211,9 +211,8 @@ Result<CompiledObject> compile_object(const ScheduledKernel& kernel, const Targe
   object.symbol = symbol;
   object.elf.resize(bytes.size());
   std::memcpy(object.elf.data(), bytes.data(), bytes.size());
-  // The return address, what aligning the frame to a vector may skip, and the 128 bytes below the
-  // frame that code may use without moving the stack pointer.
-  constexpr std::uint64_t kOutsideOfFrame = 8 + 64 + 128;
+  // The return address and what aligning the frame to a vector may skip.
+  constexpr std::uint64_t kOutsideOfFrame = 8 + 64;
   const std::uint64_t stack = stack_size(bytes) + kOutsideOfFrame;
   if (stack > kMaxStackBytes) {
     Diagnostic diagnostic;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/idle_inputs.h"
 #include "compiler/interpreter_runner.h"
 #include "compiler/lowering/schedule.h"
@@ -30,14 +32,20 @@ constexpr std::int64_t kMostValueBytes = std::int64_t{4} << 30;
 Result<void> check_sizes(const Graph& graph) {
   Failure failure;
   failure.exit = ExitCode::Unsupported;
-  for (const Node& node : graph.nodes) {
+  std::vector<bool> stored(graph.nodes.size());
+  for (const GraphOutput& output : graph.outputs) stored[output.value.index] = true;
+  for (const GraphState& state : graph.states) stored[state.next.index] = true;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
     std::int64_t bytes = size_bytes(node.dtype);
-    bool fits = true;
-    for (const std::int64_t extent : node.shape) {
-      fits = fits && !__builtin_mul_overflow(bytes, extent, &bytes) && bytes <= kMostValueBytes;
+    bool fits = std::ranges::find(node.shape, 0) != node.shape.end();
+    if (!fits) {
+      fits = std::ranges::all_of(node.shape, [&](std::int64_t extent) {
+        return !__builtin_mul_overflow(bytes, extent, &bytes) && bytes <= kMostValueBytes;
+      });
     }
-    // Views of a small value cost nothing.
-    if (fits || std::holds_alternative<ViewOp>(node.op)) continue;
+    // Views of a small value cost nothing, unless somebody wants the result.
+    if (fits || (std::holds_alternative<ViewOp>(node.op) && !stored[i])) continue;
     Diagnostic diagnostic;
     diagnostic.code = "too-large";
     diagnostic.node = node.source;

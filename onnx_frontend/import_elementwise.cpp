@@ -85,8 +85,6 @@ ValueId exp_minus_one(GraphBuilder& b, ValueId x) {
   return b.select(b.map(Lt, b.map(Abs, x), b.like(x, 0.5)), near, far);
 }
 
-ValueId sigmoid_of(GraphBuilder& b, ValueId x) { return b.sigmoid(x); }
-
 ValueId clamped_line(GraphBuilder& b, ValueId x, double slope, double offset) {
   const ValueId line = b.add(b.mul(x, b.like(x, slope)), b.like(x, offset));
   return b.max(b.like(x, 0), b.min(b.like(x, 1), line));
@@ -158,12 +156,8 @@ Result<void> import_relu(NodeImport& node) {
   return node.set_output(node.builder.max(x, zero));
 }
 
-// Detectors keep the peaks of a score map by comparing it with its own maximum over a window. Which
-// neighbours tie depends on the steps of the sigmoid, and such models are trained and judged with
-// runtimes whose sigmoid has steps.
 Result<void> import_sigmoid(NodeImport& node) {
-  const ScalarOp op = node.model_tests_equality ? SigmoidInSteps : Sigmoid;
-  return composed(node, [&](ValueId x) { return node.builder.map(op, x); });
+  return composed(node, [&](ValueId x) { return node.builder.sigmoid(x); });
 }
 
 Result<void> import_softplus(NodeImport& node) {
@@ -184,7 +178,7 @@ Result<void> import_swish(NodeImport& node) {
   const double alpha = node.attributes.number("alpha", 1.0F);
   GraphBuilder& b = node.builder;
   return composed(node, [&](ValueId x) {
-    return b.mul(x, sigmoid_of(b, alpha == 1 ? x : b.mul(x, b.like(x, alpha))));
+    return b.mul(x, b.sigmoid(alpha == 1 ? x : b.mul(x, b.like(x, alpha))));
   });
 }
 

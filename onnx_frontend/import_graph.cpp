@@ -65,11 +65,7 @@ class Problems {
 class GraphImport {
  public:
   GraphImport(const Model& model, const ImportOptions& options)
-      : model_(model),
-        options_(options),
-        tests_equality_(std::ranges::any_of(
-            model.graph.nodes, [](const OnnxNode& node) { return node.op_type == "Equal"; })),
-        builder_(model.graph.name) {}
+      : model_(model), options_(options), builder_(model.graph.name) {}
 
   Result<ImportedModel> run();
 
@@ -114,7 +110,6 @@ class GraphImport {
 
   const Model& model_;
   const ImportOptions& options_;
-  const bool tests_equality_;
   GraphBuilder builder_;
   Scope top_;
   BoundInputs bound_;
@@ -431,6 +426,27 @@ void GraphImport::describe() {
   result_.warnings.insert(result_.warnings.begin(), model_.warnings.begin(), model_.warnings.end());
 }
 
+namespace {
+
+// Detectors keep the peaks of a score map by comparing it with its own maximum over a window. Which
+// neighbours tie depends on the steps of the sigmoid, and such models are trained and judged with
+// runtimes whose sigmoid has steps (docs/math.md).
+void use_sigmoid_steps(Graph& graph) {
+  const auto is_map = [](const Node& node, ScalarOp op) {
+    const auto* map = std::get_if<MapOp>(&node.op);
+    return map != nullptr && map->op == op;
+  };
+  const bool tests_equality = std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    return is_map(node, ScalarOp::Eq) && is_float(graph[node.inputs[0]].dtype);
+  });
+  if (!tests_equality) return;
+  for (Node& node : graph.nodes) {
+    if (is_map(node, ScalarOp::Sigmoid)) node.op = MapOp{ScalarOp::SigmoidInSteps};
+  }
+}
+
+}  // namespace
+
 Result<ImportedModel> GraphImport::run() {
   describe();
   check_model();
@@ -463,6 +479,7 @@ Result<ImportedModel> GraphImport::run() {
   }
   if (!problems_.empty()) return std::unexpected(problems_.take());
   result_.graph = builder_.take();
+  use_sigmoid_steps(result_.graph);
   return std::move(result_);
 }
 
@@ -554,7 +571,6 @@ void GraphImport::call_importer(const OnnxNode& node, const OperatorRow& row, st
                       entered = true;
                       return import_branch(graph, scope);
                     });
-  import.model_tests_equality = tests_equality_;
   Result<void> result = row.import(import);
   if (result) result = import.no_surplus();
   if (!result && !entered) {

@@ -36,8 +36,6 @@ class NodeImport {
   const int opset;
   AttributeReader attributes;
   const ImportBranch import_branch;
-  // Whether some node of the model asks if two values are equal: see import_sigmoid.
-  bool model_tests_equality = false;
 
   // --- inputs; trailing ones that are left out do not count
   [[nodiscard]] std::size_t input_count() const { return inputs_.size(); }

@@ -100,6 +100,21 @@ TEST(ImportGraph, RefusesBrokenGraphs) {
   });
 }
 
+// Ties of a score map depend on the steps of the sigmoid; shape arithmetic does not.
+TEST(ImportGraph, SigmoidHasStepsWhereFloatsAreComparedForEquality) {
+  for (const bool floats : {true, false}) {
+    ModelWriter model;
+    model.input("x", {2, 3}).input("i", {2, 3}, floats ? 1 : 7).output("y").output("same");
+    model.node("Sigmoid", {"x"}, {"y"}, "score");
+    model.node("Equal", {floats ? "y" : "i", "i"}, {"e"}, "equal");
+    set_int(model.node("Cast", {"e"}, {"same"}, "cast"), "to", 1);
+    const auto imported = model.import();
+    ASSERT_TRUE(imported) << problems(imported);
+    const std::string text = print_graph(imported->graph);
+    EXPECT_EQ(text.find("map.sigmoid_in_steps") != std::string::npos, floats) << text;
+  }
+}
+
 TEST(ImportGraph, SortsNodes) {
   ModelWriter model;
   model.input("x", {2}).output("y");
