@@ -8,9 +8,8 @@
 #include "cli/describe_artifact.h"
 #include "cli/diagnostics.h"
 #include "cli/json.h"
-#include "cli/loader_policy.h"
+#include "cli/loaded_artifact.h"
 #include "cli/options.h"
-#include "loader/ingot_loader.h"
 
 namespace ingot::cli {
 namespace {
@@ -22,22 +21,6 @@ struct InspectOptions {
   bool id = false;
   DescribeOptions describe;
 };
-
-// An unsigned artifact may be looked at, a malformed one not: its tables mean nothing.
-Result<void> check_structure(const std::vector<std::byte>& bytes, const std::string& file) {
-  LoaderPolicy policy{artifact::Policy{}};
-  policy.get().allow_unsigned = 1;
-  ingot_load_options load{};
-  load.flags = INGOT_LOAD_STOP_AT_VERIFIED;
-  ingot_artifact* opened = nullptr;
-  ingot_error error{};
-  ingot_status status =
-      ingot_open_memory(bytes.data(), bytes.size(), &policy.get(), &load, &opened, &error);
-  if (status == INGOT_STATUS_OK) status = ingot_verify_all_variants(opened, &error);
-  ingot_close(opened);
-  if (status != INGOT_STATUS_OK) return loader_failure(error, file);
-  return {};
-}
 
 Result<std::string> inspect(const InspectOptions& options) {
   INGOT_ASSIGN(const std::vector<std::byte> bytes, read_artifact_file(options.artifact));

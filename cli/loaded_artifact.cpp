@@ -88,6 +88,28 @@ std::string trust_hint(ingot_status status) {
 
 }  // namespace
 
+Result<void> check_structure(const std::vector<std::byte>& bytes, const std::string& file) {
+  LoaderPolicy policy{artifact::Policy{}};
+  policy.get().allow_unsigned = 1;
+  ingot_load_options load{};
+  load.flags = INGOT_LOAD_STOP_AT_VERIFIED;
+  ingot_artifact* opened = nullptr;
+  ingot_error error{};
+  ingot_status status =
+      ingot_open_memory(bytes.data(), bytes.size(), &policy.get(), &load, &opened, &error);
+  if (status == INGOT_STATUS_OK) status = ingot_verify_all_variants(opened, &error);
+  ingot_close(opened);
+  if (status != INGOT_STATUS_OK) return loader_failure(error, file);
+  return {};
+}
+
+std::vector<CallCost> call_costs(const artifact::Decoded& decoded, std::uint32_t variant) {
+  const std::optional<std::size_t> row = decoded.find(INGOT_SECTION_DEBUG, variant);
+  if (!row) return {};
+  const std::span<const std::byte> payload = decoded.payload(*row);
+  return parse_costs({reinterpret_cast<const char*>(payload.data()), payload.size()});
+}
+
 std::string recorded_option(std::string_view manifest, std::string_view name) {
   const Result<Json> json = parse_json(manifest, {});
   if (!json || !json->is_object()) return {};
@@ -181,10 +203,7 @@ void LoadedArtifact::describe_variant(const artifact::Decoded& decoded) {
   for (const IngotTransformRecord& transform : decoded.tables.variant_tables[variant].transforms) {
     matrices_.push_back({transform.io, transform.matrix_offset});
   }
-  const std::optional<std::size_t> row = decoded.find(INGOT_SECTION_DEBUG, variant);
-  if (!row) return;
-  const std::span<const std::byte> payload = decoded.payload(*row);
-  costs_ = parse_costs({reinterpret_cast<const char*>(payload.data()), payload.size()});
+  costs_ = call_costs(decoded, variant);
   if (costs_.size() != description_.call_count) costs_.clear();
 }
 

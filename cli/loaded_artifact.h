@@ -58,6 +58,14 @@ class NameTable {
 // tool writes it: the manifest beyond the facts of the tables is any JSON.
 [[nodiscard]] std::string recorded_option(std::string_view manifest, std::string_view name);
 
+// An unsigned artifact may be looked at, a malformed one not: its tables mean nothing.
+[[nodiscard]] Result<void> check_structure(const std::vector<std::byte>& bytes,
+                                           const std::string& file);
+
+// Of each call of a variant; empty if the artifact does not say.
+[[nodiscard]] std::vector<CallCost> call_costs(const artifact::Decoded& decoded,
+                                               std::uint32_t variant);
+
 class LoadedArtifact {
  public:
   // Ready to run frames; the self-test is left to the caller. `camera` may be empty; Usage if the
