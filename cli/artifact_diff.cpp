@@ -44,7 +44,7 @@ std::string element_path(const std::string& path, std::size_t index, const Json&
 void flatten(const Json& json, const std::string& path, Leaves& leaves) {
   if (json.is_object()) {
     for (const auto& [key, value] : json.items()) {
-      flatten(value, path.empty() ? key : path + "." + key, leaves);
+      flatten(value, path.empty() ? key : fmt::format("{}.{}", path, key), leaves);
     }
     return;
   }
