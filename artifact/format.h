@@ -3,7 +3,9 @@
 // docs/artifact_format.md explains the rules; this header states the layout. It is the only file
 // that the loader takes from outside its own folder, so it stays C99 and C++17 and needs nothing
 // but the two headers below. All records are little-endian, naturally aligned and free of implicit
-// padding; copy them out of the file with memcpy, never through a cast pointer into it.
+// padding. The loader reads tables in place, through a pointer to the record: it is compiled for a
+// little-endian machine with -fno-strict-aliasing, from a copy of the file whose sections start on
+// multiples of 256. Whoever cannot say the same copies records out with memcpy.
 #ifndef INGOT_ARTIFACT_FORMAT_H
 #define INGOT_ARTIFACT_FORMAT_H
 
@@ -61,6 +63,7 @@
 #define INGOT_MAX_SECTIONS 1024U
 #define INGOT_MAX_VARIANTS 32U
 #define INGOT_MAX_SIGNATURES 8U
+#define INGOT_MAX_KEYS 1024U  // of a trust store
 #define INGOT_MIN_SIGNATURE_ENTRY 128U
 #define INGOT_MAX_SIGNATURE_ENTRY 8192U
 #define INGOT_MAX_MODELS 16U

@@ -17,7 +17,6 @@ namespace ingot::artifact {
 namespace {
 
 constexpr std::string_view kFormat = "ingot-policy/1";
-constexpr std::size_t kMaxKeys = 1024;  // the loader's limit as well
 
 constexpr std::pair<std::string_view, IngotPurpose> kPurposes[] = {
     {"development", INGOT_PURPOSE_DEVELOPMENT},
@@ -111,8 +110,8 @@ TrustedKey read_key(JsonObject& object, std::set<PublicKey>& seen) {
 void read_keys(JsonObject& root, JsonProblems& problems, Policy& policy) {
   const Json* keys = root.require("keys");
   if (keys == nullptr) return;
-  if (!keys->is_array() || keys->empty() || keys->size() > kMaxKeys) {
-    return root.problem("keys", fmt::format("expected a list of 1 to {} keys", kMaxKeys));
+  if (!keys->is_array() || keys->empty() || keys->size() > INGOT_MAX_KEYS) {
+    return root.problem("keys", fmt::format("expected a list of 1 to {} keys", INGOT_MAX_KEYS));
   }
   std::set<PublicKey> seen;
   for (std::size_t i = 0; i < keys->size(); ++i) {

@@ -343,7 +343,7 @@ ingot_status CallWalk::use(uint32_t index, uint32_t access) {
   if (place_.record < b.first_call || place_.record > b.last_call) {
     return bad_order(place_.record, b.last_call);
   }
-  const bool from_start = fixed || b.kind == INGOT_BUFFER_STATE;
+  const bool from_start = fixed || b.kind == INGOT_BUFFER_STATE || b.nbytes == 0;
   if (reads && !from_start && !written_.has(index)) return bad_order(index, place_.record);
   if (call_.queue == INGOT_QUEUE_DEVICE) {
     on_device_.add(index);

@@ -102,7 +102,7 @@ bool name_is(const ingot_artifact& artifact, IngotName name, const char* text) {
   const Bytes& strings = artifact.strings;
   if (!inside(name.offset, uint64_t{name.length} + 1, strings.nbytes)) return false;
   const auto* stored = reinterpret_cast<const char*>(strings.data + name.offset);
-  return std::strncmp(stored, text, name.length) == 0 && text[name.length] == 0;
+  return std::strlen(text) == name.length && std::memcmp(stored, text, name.length) == 0;
 }
 
 bool same_layout(const IngotCameraRecord& camera, const ingot_layout& layout) {
@@ -180,7 +180,7 @@ uint32_t rank_of(ingot_status status) {
     case INGOT_E_INTERFACE: return 7;
     case INGOT_E_LAYOUT: return 8;
     case INGOT_E_LIMIT: return 9;
-    default: return 0;  // a malformed table ends the search
+    default: return 0;
   }
 }
 
@@ -273,7 +273,8 @@ ingot_status choose_variant(const ingot_artifact& artifact, const ingot_policy& 
       *chosen = candidate;
       return kOk;
     }
-    const uint32_t rank = rank_of(status);
+    // A malformed table, step 15, ends the search.
+    const uint32_t rank = reason.step == place.step ? rank_of(status) : 0;
     if (rank > best_rank || rank == 0) {
       best = reason;
       best_rank = rank;

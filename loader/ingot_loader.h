@@ -251,7 +251,7 @@ typedef struct ingot_policy {
   uint32_t deny_count;
   const uint8_t (*deny_ids)[32];   /* artifact ids that are refused */
   const uint8_t* interface_sha256; /* 32 bytes the application was compiled against, or NULL */
-  uint64_t max_file_nbytes;        /* 0: 8 GiB */
+  uint64_t max_file_nbytes;        /* narrows the format's 8 GiB; 0: does not */
   uint64_t max_arena_nbytes;       /* host arenas of the chosen variant; 0: 64 GiB */
   uint64_t frame_period_us;        /* the caller's frame period; 0: not compared */
   /* self-test */
@@ -508,7 +508,7 @@ enum {
   INGOT_RUN_CHECK_OUTPUTS = 1,  /* float outputs must be finite; next states always must */
   INGOT_RUN_REFUSE_CLAMPED = 2, /* a clamped index rejects the frame instead of only flagging it */
   INGOT_RUN_POISON = 4,    /* fill frame arenas and copied outputs with 0xFF before every frame */
-  INGOT_RUN_LOCK_PAGES = 8 /* mlock the arenas; failure is not an error */
+  INGOT_RUN_LOCK_PAGES = 8 /* mlock the arenas; failure is not an error and not told */
 };
 
 /* Called after each call of the list, with its wall-clock time. Must not call the loader. */

@@ -12,14 +12,18 @@ constexpr uint64_t kHugePage = uint64_t{2} << 20;
 constexpr uint64_t kMaxSignatureBlock =
     INGOT_SIGNATURE_HEADER_SIZE + uint64_t{INGOT_MAX_SIGNATURES} * INGOT_MAX_SIGNATURE_ENTRY;
 
+// The caller's limit narrows the format's, never the other way round; 0 says nothing.
+uint64_t narrowed(uint64_t limit, uint64_t callers) {
+  return callers != 0 && callers < limit ? callers : limit;
+}
+
 // Steps 1 to 5.
 ingot_status check_envelope(ingot_artifact* artifact, const Source& source,
                             const ingot_policy& policy, ingot_error* error) {
   Place place = {error, 1, kNone, kNone, kNone};
-  const uint64_t content_limit =
-      policy.max_file_nbytes == 0 ? INGOT_MAX_CONTENT : policy.max_file_nbytes;
+  const uint64_t content_limit = narrowed(INGOT_MAX_CONTENT, policy.max_file_nbytes);
   const uint64_t file_limit =
-      policy.max_file_nbytes == 0 ? INGOT_MAX_CONTENT + kMaxSignatureBlock : policy.max_file_nbytes;
+      narrowed(INGOT_MAX_CONTENT + kMaxSignatureBlock, policy.max_file_nbytes);
   if (source.length < INGOT_MIN_FILE_SIZE) {
     return place.fail(INGOT_E_TRUNCATED, kNone, source.length, INGOT_MIN_FILE_SIZE);
   }
@@ -420,6 +424,11 @@ ingot_status ingot_verify_memory(const void* bytes, size_t nbytes, const ingot_p
   verdicts->numbers_known = 1;
   artifact = nullptr;
   status = ingot_open_memory(bytes, nbytes, policy, options, &artifact, &verdicts->numbers);
+  // The bytes were read again; the verdicts must be about one artifact.
+  if (status == kOk && std::memcmp(artifact->id, verdicts->id, 32) != 0) {
+    status = Place{&verdicts->numbers, 5, kNone, kNone, kNone}.fail(INGOT_E_HEADER_DIGEST,
+                                                                    INGOT_HEADER_DIGEST_OFFSET);
+  }
   if (status == kOk) {
     status = ingot_self_test(artifact, nullptr, 0, nullptr, &verdicts->numbers);
   }

@@ -114,10 +114,10 @@ NpyResult load_npy(const FileBytes& file, const ingot_io_info& io, uint8_t* to) 
   size_t length = file.data[8] | static_cast<size_t>(file.data[9]) << 8;
   if (wide)
     length |= static_cast<size_t>(file.data[10]) << 16 | static_cast<size_t>(file.data[11]) << 24;
-  char header[1024];
-  if (length >= sizeof header || prefix + length > file.nbytes) return NpyResult::NotNpy;
+  // Zeros behind the text: a value is compared without asking where the header ends.
+  char header[1024 + 8] = {};
+  if (length > 1024 || prefix + length > file.nbytes) return NpyResult::NotNpy;
   std::memcpy(header, file.data + prefix, length);
-  header[length] = 0;
   const char* type = value_of(header, "'descr'");
   const char* order = value_of(header, "'fortran_order'");
   const char* shape = value_of(header, "'shape'");

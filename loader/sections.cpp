@@ -180,6 +180,19 @@ ingot_status check_entry_size(const IngotSectionEntry& entry, const SectionRule&
   return kOk;
 }
 
+// Step 15 for the sections of plain bytes, which nobody opens as a table.
+ingot_status check_plain_sections(const ingot_artifact& artifact, ingot_error* error) {
+  Place place = {error, 15, kNone, kNone, kNone};
+  for (uint32_t i = 0; i < artifact.header.section_count; ++i) {
+    const IngotSectionEntry& entry = artifact.section(i);
+    place.section = place.record = i;
+    if (entry.type > INGOT_SECTION_MANIFEST) continue;  // ignorable, and never read
+    const SectionRule& rule = *find_rule(entry.type);
+    if (rule.entry_size == 0) INGOT_RETURN_IF(check_entry_size(entry, rule, place));
+  }
+  return kOk;
+}
+
 struct Finder {
   const ingot_artifact& artifact;
   uint32_t variant;
@@ -229,7 +242,8 @@ ingot_status check_sections(const ingot_artifact& artifact, ingot_error* error) 
     }
   }
   place.section = kNone;
-  return check_present(artifact, place);
+  INGOT_RETURN_IF(check_present(artifact, place));
+  return check_plain_sections(artifact, error);
 }
 
 ingot_status find_common_tables(ingot_artifact* artifact, ingot_error* error) {

@@ -125,7 +125,7 @@ struct Tally {
   const ingot_artifact& artifact;
   const ingot_policy& policy;
   Place place;
-  uint64_t seen[(1024 + 63) / 64];  // one bit for each key
+  uint64_t seen[(INGOT_MAX_KEYS + 63) / 64];  // one bit for each key
   uint32_t known;
   uint32_t counted;
   uint32_t purposes;
@@ -175,7 +175,9 @@ ingot_status Tally::add(const uint8_t* data) {
 }
 
 ingot_status check_keys(const ingot_policy& policy, Place place) {
-  if (policy.key_count > 1024) return place.fail(INGOT_E_LIMIT, kNone, policy.key_count, 1024);
+  if (policy.key_count > INGOT_MAX_KEYS) {
+    return place.fail(INGOT_E_LIMIT, kNone, policy.key_count, INGOT_MAX_KEYS);
+  }
   for (place.record = 0; place.record < policy.key_count; ++place.record) {
     if (!ed25519_key_valid(policy.keys[place.record].public_key)) {
       return place.fail(INGOT_E_KEY_WEAK);

@@ -115,6 +115,15 @@ const SignedRow kSignedRows[] = {
     {"E13", 403, [](Builder& b) { table(b, 3, [](auto& e) { e.entry_size = 127; }); }},
     {"E14", 403, [](Builder& b) { table(b, 3, [](auto& e) { ++e.entry_count; }); }},
     {"E15", 403, [](Builder& b) { table(b, 3, [](auto& e) { e.entry_count = kNone; }); }},
+    {"E15 code", 403, [](Builder& b) {
+       table(b, INGOT_SECTION_CODE, [](auto& e) { e.entry_size = 8; });
+     }},
+    {"E15 data", 403, [](Builder& b) {
+       table(b, INGOT_SECTION_DATA, [](auto& e) { e.entry_count = 1; });
+     }},
+    {"E15 manifest", 403, [](Builder& b) {
+       table(b, INGOT_SECTION_MANIFEST, [](auto& e) { e.entry_count = 1; });
+     }},
     {"E16", 403, [](Builder& b) { table(b, 17, [](auto& e) { e.variant = 2; }); }},
     {"E17", 403, [](Builder& b) { table(b, 17, [](auto& e) { e.variant = 0xFFFF; }); }},
     {"E18", 406,
@@ -442,6 +451,26 @@ const SignedRow kSignedRows[] = {
                                 first(b).calls[2].arg_first = 2, first(b).calls[3].arg_first = 4,
                                 first(b).calls[4].arg_first = 9, first(b).calls[5].arg_first = 11,
                                 first(b).args[4].view = 2; }},
+    {"K27 nothing to write", 0, [](Builder& b) {
+       TestVariant& v = first(b);
+       for (std::uint32_t n = 0; n < 2; ++n) {
+         IngotBufferRecord buffer = v.buffers[8];
+         buffer.id = 9 + n;
+         buffer.nbytes = 0;
+         buffer.first_call = buffer.last_call = 5;
+         v.buffers.push_back(buffer);
+         IngotViewRecord view = v.views[3];
+         view.buffer = 9 + n;
+         view.shape[0] = 0;
+         view.nbytes = 0;
+         v.views.push_back(view);
+         IngotArgRecord arg = v.args[3 + n];
+         arg.view = static_cast<std::uint32_t>(v.views.size() - 1);
+         v.args.push_back(arg);
+       }
+       v.calls[5] = v.calls[2];
+       v.calls[5].arg_first = 12;
+     }},
     {"K28", 423, [](Builder& b) { first(b).args[8].view = 1, first(b).buffers[6].last_call = 3; }},
     {"K29", 423, [](Builder& b) { first(b).args[9].view = 1, first(b).buffers[6].last_call = 3; }},
     {"K30", 421, [](Builder& b) { first(b).args[3].view = 8; }},
@@ -569,6 +598,12 @@ TEST(MutationRaw, container_and_damage) {
   TestPolicy limited;
   limited.policy.max_file_nbytes = good.size() - 1;
   EXPECT_EQ(open_status(good, limited.policy), 102u) << "A31";
+  Bytes huge = good;
+  const std::uint64_t above = INGOT_MAX_CONTENT + 256;
+  std::memcpy(huge.data() + offsetof(IngotHeader, content_size), &above, sizeof above);
+  fix_header_digest(huge);
+  limited.policy.max_file_nbytes = ~std::uint64_t{0};
+  EXPECT_EQ(open_status(huge, limited.policy), 102u) << "a caller cannot widen the limit";
 }
 
 TEST(MutationRaw, signature_block) {
@@ -720,11 +755,45 @@ TEST(MutationRaw, device_rules) {
   layout.stride = 64;
   camera.policy.camera = "cabin";
   EXPECT_EQ(open_status(good, camera.policy), 308u) << "G24";
+  // A stored name that ends in the middle and goes on: the caller's text ends there.
+  Builder long_name;
+  long_name.cameras[0].name.length = 9;
+  const std::vector<char> text = {'r', 'o', 'a', 'd', 0};
+  camera.policy.camera = text.data();
+  EXPECT_EQ(open_status(long_name.seal(), camera.policy), 308u) << "read past the caller's text";
+  char padded[16] = "road";
+  camera.policy.camera = padded;
+  EXPECT_EQ(open_status(long_name.seal(), camera.policy), 308u);
   TestPolicy period;
   period.policy.frame_period_us = 33333;
   EXPECT_EQ(open_status(good, period.policy), 307u);
   period.policy.frame_period_us = 50000;
   EXPECT_EQ(open_status(good, period.policy), 0u);
+}
+
+// Not a reason to look further, as an arena above the caller's limit is.
+TEST(MutationDevice, an_oversized_camera_table_ends_the_search) {
+  Builder builder;
+  const IngotName name = builder.variants[1].record.name;
+  builder.variants[1] = builder.variants[0];
+  builder.variants[1].record.name = name;
+  std::size_t count = 1;
+  builder.on_sections = [&](std::vector<TestSection>& sections) {
+    TestSection* camera = find(sections, INGOT_SECTION_CAMERA);
+    camera->entry.variant = 1;
+    TestSection copy = *camera;
+    copy.entry.variant = 0;
+    copy.bytes.resize(count * sizeof(IngotCameraRecord));
+    copy.entry.entry_count = static_cast<std::uint32_t>(count);
+    sections.push_back(copy);  // last, so that nobody's index changes
+  };
+  ingot_error error;
+  const TestPolicy device;
+  EXPECT_EQ(open_status(builder.seal(), device.policy, &error), 0u);
+  count = INGOT_MAX_CAMERAS + 1;
+  EXPECT_EQ(open_status(builder.seal(), device.policy, &error), 306u);
+  EXPECT_EQ(error.step, 15u);
+  EXPECT_EQ(error.variant, 0u);
 }
 
 TEST(Verify, a_bad_view_in_the_other_variant_is_found_by_the_tool_only) {
