@@ -340,7 +340,9 @@ void add_bench_command(CLI::App& app, Invocation& invocation) {
       ->check(real_number(kSlowestRate, kFastestRate));
   add_repeatable(command, "--input", options->inputs,
                  "NAME=FILE of an input; the others are seeded random; repeatable");
-  command.add_option("--seed", options->seed, "Seed of random inputs")->capture_default_str();
+  command.add_option("--seed", options->seed, "Seed of random inputs")
+      ->check(check_counter)
+      ->capture_default_str();
   command.add_option("--camera", options->camera, "Use the variant for this camera layout");
   add_trust_options(command, options->trust);
   CLI::Option* per_call =

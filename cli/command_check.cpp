@@ -195,7 +195,7 @@ void add_check_command(CLI::App& app, Invocation& invocation) {
       .add_option("--tolerance", options->tolerance,
                   "Allowed error as a share of the largest expected magnitude; default: 1e-4, "
                   "2e-2 for float16, 8e-3 for quantized models")
-      ->check(CLI::NonNegativeNumber);
+      ->check(real_number(0, 1'000'000));
   command.add_option("--camera", options->camera, "Use the variant for this camera layout");
   add_trust_options(command, options->trust);
   command.add_flag("--json", options->json, "Print the comparison as JSON");

@@ -27,8 +27,12 @@ struct SignCommandOptions {
 
 Result<std::vector<std::byte>> existing_detached(const std::string& path) {
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return std::vector<std::byte>{};
-  return read_file(path);
+  if (!std::filesystem::is_regular_file(path, error)) return std::vector<std::byte>{};
+  INGOT_ASSIGN(std::vector<std::byte> existing, read_file(path));
+  // An empty file too is somebody's, and no signature.
+  const Result<artifact::Detached> detached = artifact::decode_detached(existing);
+  if (!detached) return std::unexpected(detached.error());
+  return existing;
 }
 
 // Nobody should put a name under a damaged file.
@@ -40,7 +44,8 @@ Result<artifact::Digest> intact_id(const std::vector<std::byte>& bytes) {
 Result<void> sign_into_detached(const SignCommandOptions& options,
                                 const std::vector<std::byte>& bytes,
                                 const artifact::PrivateKey& key, const artifact::SignOptions& how) {
-  INGOT_ASSIGN(const std::vector<std::byte> existing, existing_detached(options.detached));
+  INGOT_ASSIGN(const std::vector<std::byte> existing,
+               about(options.detached, existing_detached(options.detached)));
   INGOT_ASSIGN(const std::vector<std::byte> file,
                about(options.detached, artifact::sign_detached(bytes, key, how, existing)));
   return write_file(options.detached, file);

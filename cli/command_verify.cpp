@@ -57,6 +57,19 @@ struct Verdicts {
   std::optional<Verdict> listed;  // with --id or --ids
 };
 
+// Both the policy's product and that of the command line must hold.
+Result<void> demand_product(const VerifyOptions& options, artifact::Policy& policy) {
+  if (options.product.empty()) return {};
+  if (policy.product && *policy.product != options.product) {
+    return fail(ExitCode::Incompatible, "product-contradicts",
+                fmt::format("no artifact is for both '{}' (--product) and '{}' (the policy)",
+                            options.product, *policy.product),
+                options.policy);
+  }
+  policy.product = options.product;
+  return {};
+}
+
 Result<artifact::Policy> read_policy(const VerifyOptions& options) {
   artifact::Policy policy;
   if (!options.policy.empty()) {
@@ -69,7 +82,7 @@ Result<artifact::Policy> read_policy(const VerifyOptions& options) {
       policy.keys.push_back(std::move(key));
     }
   }
-  if (!options.product.empty()) policy.product = options.product;
+  INGOT_RETURN_IF_ERROR(demand_product(options, policy));
   policy.lowest_counter = std::max(policy.lowest_counter, options.min_security_counter);
   return policy;
 }
@@ -129,14 +142,16 @@ Verdict failed(Failure failure, const std::string& file) {
 
 // What the loader does not check: the manifest, and that the tool's own reading of the signatures
 // agrees with the loader's.
-Verdict confirm_origin(const std::vector<std::byte>& bytes, const std::vector<std::byte>& detached,
-                       const artifact::Policy& policy, const std::string& file) {
+Verdict confirm_origin(const std::vector<std::byte>& bytes,
+                       const std::optional<std::vector<std::byte>>& detached,
+                       const artifact::Policy& policy, const std::string& file,
+                       const std::string& detached_file) {
   const Result<artifact::Decoded> decoded = artifact::decode(bytes);
   if (!decoded) return failed(decoded.error(), file);
   std::optional<artifact::Detached> extra;
-  if (!detached.empty()) {
-    Result<artifact::Detached> read = artifact::decode_detached(detached);
-    if (!read) return failed(read.error(), file);
+  if (detached) {  // an empty file is no signature
+    Result<artifact::Detached> read = artifact::decode_detached(*detached);
+    if (!read) return failed(read.error(), detached_file);
     extra = std::move(*read);
   }
   const Result<std::vector<artifact::CountedSignature>> counted =
@@ -242,20 +257,20 @@ Result<Verdicts> find_verdicts(const VerifyOptions& options) {
   INGOT_ASSIGN(const artifact::Policy policy, read_policy(options));
   INGOT_ASSIGN(const std::optional<ingot_host> device, read_device(options.device));
   INGOT_ASSIGN(const std::optional<std::vector<ArtifactId>> ids, read_ids(options));
-  std::vector<std::byte> detached;
+  std::optional<std::vector<std::byte>> detached;
   if (!options.detached.empty()) {
     INGOT_ASSIGN(detached, read_file(options.detached));
   }
   INGOT_ASSIGN(const std::vector<std::byte> bytes, read_artifact_file(options.artifact));
   LoaderPolicy loader_policy(policy);
-  if (!options.detached.empty()) loader_policy.set_detached(detached);
+  if (detached) loader_policy.set_detached(*detached);
 
   const ingot_verdicts said = ask_loader(bytes, loader_policy, device);
   Verdicts verdicts;
   std::ranges::copy(said.id, verdicts.id.begin());
   verdicts.origin = verdict_of(said.origin, true, options.artifact);
   if (!verdicts.origin.failure) {
-    verdicts.origin = confirm_origin(bytes, detached, policy, options.artifact);
+    verdicts.origin = confirm_origin(bytes, detached, policy, options.artifact, options.detached);
   }
   const bool trusted = !verdicts.origin.failure;
   verdicts.compatible =

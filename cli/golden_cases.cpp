@@ -37,20 +37,45 @@ std::optional<NumberedFile> parse_file_name(const fs::path& path, std::string_vi
   return file;
 }
 
-std::vector<fs::path> sorted_entries(const fs::path& folder) {
+std::unexpected<Failure> cannot_read(const fs::path& path, const std::error_code& error) {
+  return fail(ExitCode::Io, "io-error", fmt::format("cannot read: {}", error.message()),
+              path.string());
+}
+
+Result<std::vector<fs::path>> sorted_entries(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     entries.push_back(it->path());
   }
+  if (error) return cannot_read(folder, error);
   std::ranges::sort(entries);
   return entries;
 }
 
-CaseRun read_folder(const fs::path& folder) {
+Result<bool> is_folder(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::none) return cannot_read(path, error);
+  return fs::is_directory(status);
+}
+
+// Also that of "cases/." and "cases/".
+std::string folder_name(const fs::path& folder) {
+  std::error_code error;
+  const fs::path whole = fs::canonical(folder, error);
+  return (error ? folder : whole).filename().string();
+}
+
+bool is_wanted(const std::string& name, const CaseChoice& choice) {
+  return choice.name.empty() || name == choice.name;
+}
+
+Result<CaseRun> read_folder(const fs::path& folder) {
   CaseRun run;
   run.name = folder.filename().string();
-  for (const fs::path& path : sorted_entries(folder)) {
+  INGOT_ASSIGN(const std::vector<fs::path> entries, sorted_entries(folder));
+  for (const fs::path& path : entries) {
     if (auto input = parse_file_name(path, "input_")) {
       CaseInput& entry = run.inputs.emplace_back();
       entry.name = std::move(input->name);
@@ -65,12 +90,15 @@ CaseRun read_folder(const fs::path& folder) {
 
 Result<std::vector<CaseRun>> read_folders(const fs::path& folder, const CaseChoice& choice) {
   std::vector<CaseRun> runs;
-  std::error_code error;
-  if (CaseRun own = read_folder(folder); !own.outputs.empty()) runs.push_back(std::move(own));
-  for (const fs::path& path : sorted_entries(folder)) {
-    if (!fs::is_directory(path, error)) continue;
-    if (!choice.name.empty() && path.filename() != choice.name) continue;
-    CaseRun run = read_folder(path);
+  INGOT_ASSIGN(CaseRun own, read_folder(folder));
+  own.name = folder_name(folder);
+  if (!own.outputs.empty() && is_wanted(own.name, choice)) runs.push_back(std::move(own));
+  INGOT_ASSIGN(const std::vector<fs::path> entries, sorted_entries(folder));
+  for (const fs::path& path : entries) {
+    if (!is_wanted(path.filename().string(), choice)) continue;
+    INGOT_ASSIGN(const bool is_case, is_folder(path));
+    if (!is_case) continue;
+    INGOT_ASSIGN(CaseRun run, read_folder(path));
     if (!run.outputs.empty()) runs.push_back(std::move(run));
   }
   if (runs.empty()) {
@@ -145,7 +173,7 @@ Result<CaseRun> read_run(const Json& json, const CaseRun& common, const CasesFil
   run.seed = static_cast<std::uint64_t>(seed);
   run.steps = static_cast<int>(steps);
   run.name += fmt::format("/s{}_n{}", seed, steps);
-  if (!json.contains("outputs") || !json["outputs"].is_object()) {
+  if (!json.contains("outputs") || !json["outputs"].is_object() || json["outputs"].empty()) {
     return bad_case(file, run.name, "no outputs");
   }
   for (const auto& [name, output] : json["outputs"].items()) {
@@ -176,6 +204,7 @@ Result<std::vector<CaseRun>> read_case(const Json& json, const std::string& name
       return bad_case(file, name, fmt::format("no list '{}'", key));
     }
   }
+  if (json["runs"].empty()) return bad_case(file, name, "no runs");
   for (const Json& input : json["inputs"]) {
     INGOT_ASSIGN(common.inputs.emplace_back(), read_input(input, file, name));
   }

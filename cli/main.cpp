@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <numeric>
@@ -40,7 +41,7 @@ void add_commands(CLI::App& app, Invocation& invocation) {
 }
 
 // Help goes to standard output; everything else that parsing reports is a usage error.
-ExitCode report_parse_end(const CLI::App& app, const CLI::ParseError& error) {
+ExitCode report_parse_end(const CLI::App& app, const CLI::ParseError& error, bool json) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
     app.exit(error);
     return ExitCode::Done;
@@ -53,7 +54,7 @@ ExitCode report_parse_end(const CLI::App& app, const CLI::ParseError& error) {
   diagnostic.file = name;
   diagnostic.message = error.what();
   diagnostic.hint = fmt::format("see {} --help", name);
-  print_diagnostics(std::vector{diagnostic}, false);
+  print_diagnostics(std::vector{diagnostic}, json);
   return ExitCode::Usage;
 }
 
@@ -155,8 +156,10 @@ Result<void> check_command(const CLI::App& app, const std::vector<std::string>& 
 
 ExitCode run_tool(int argc, char** argv) {
   const std::vector<std::string> arguments(argv, argv + argc);
+  // Before any of them is understood.
+  const bool json = std::ranges::find(arguments, "--json") != arguments.end();
   if (const Result<void> usable = check_arguments(arguments); !usable) {
-    print_diagnostics(usable.error().diagnostics, false);
+    print_diagnostics(usable.error().diagnostics, json);
     return usable.error().exit;
   }
   CLI::App app("Compiles neural networks ahead of time into signed artifacts, and runs them.",
@@ -169,13 +172,13 @@ ExitCode run_tool(int argc, char** argv) {
   Invocation invocation;
   add_commands(app, invocation);
   if (const Result<void> known = check_command(app, arguments); !known) {
-    print_diagnostics(known.error().diagnostics, false);
+    print_diagnostics(known.error().diagnostics, json);
     return known.error().exit;
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return report_parse_end(app, error);
+    return report_parse_end(app, error, json);
   }
   std::vector<Diagnostic> warnings;
   const Result<ExitCode> result = run_guarded(invocation, warnings);
@@ -187,6 +190,7 @@ ExitCode run_tool(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   ingot::cli::clean_up_on_signals();
+  std::signal(SIGXFSZ, SIG_IGN);  // writes beyond the limit fail instead
   try {
     return static_cast<int>(ingot::cli::run_tool(argc, argv));
   } catch (const std::exception& error) {

@@ -213,6 +213,9 @@ void describe_origin(const artifact::Digest& pipeline_sha256, ModelSources& sour
 }
 
 Result<ModelSources> read_onnx(const SourceOptions& options, std::vector<Diagnostic>& warnings) {
+  if (options.split_frames && options.warp.empty()) {
+    return usage_error("--split-frames: without --warp there are no frames to split");
+  }
   ModelSources sources;
   record_options(options, sources.facts);
   std::vector<Camera> cameras;

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <type_traits>
 
 #include "artifact/format.h"
 #include "base/hex.h"
@@ -22,12 +23,22 @@ std::unexpected<Failure> read_failure(const std::filesystem::path& path, int err
               path.string());
 }
 
+// A device may have no end; one that has nothing to say is as good as an empty file.
+Result<std::vector<std::byte>> read_device(int fd, const std::filesystem::path& path) {
+  std::byte first{};
+  const ssize_t got = read(fd, &first, 1);
+  if (got < 0) return read_failure(path, errno);
+  if (got == 0) return std::vector<std::byte>{};
+  return fail(ExitCode::Io, "io-error", "a device, not a file", path.string());
+}
+
 // At most `most` bytes.
 Result<std::vector<std::byte>> read_all(int fd, const std::filesystem::path& path,
                                         std::size_t most = SIZE_MAX) {
   struct stat status = {};
   if (fstat(fd, &status) != 0) return read_failure(path, errno);
   if (S_ISDIR(status.st_mode)) return read_failure(path, EISDIR);
+  if (S_ISCHR(status.st_mode)) return read_device(fd, path);
   const auto size = static_cast<std::size_t>(status.st_size > 0 ? status.st_size : 0);
   std::vector<std::byte> bytes(std::min(size, most));
   std::size_t filled = 0;
@@ -97,10 +108,21 @@ Result<Shape> parse_shape(std::string_view text, std::string_view option) {
   }
 }
 
+namespace {
+
+// CLI11 would read 010 as eight.
+bool looks_octal(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  return text.size() > 1 && text.front() == '0';
+}
+
+}  // namespace
+
 std::string check_counter(const std::string& text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size()) return {};
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (whole && !looks_octal(text)) return {};
   return "expected a whole number from 0 to 18446744073709551615";
 }
 
@@ -112,7 +134,8 @@ NumberCheck number_check(Number least, Number most, const char* kind) {
     Number value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool whole = error == std::errc() && end == text.data() + text.size();
-    if (whole && value >= least && value <= most) return {};
+    const bool octal = std::is_integral_v<Number> && looks_octal(text);
+    if (whole && !octal && value >= least && value <= most) return {};
     return fmt::format("'{}' is not {} from {} to {}", text, kind, least, most);
   };
 }

@@ -37,7 +37,8 @@ struct NameValue {
 [[nodiscard]] Result<Shape> parse_shape(std::string_view text, std::string_view option);
 [[nodiscard]] Result<std::int64_t> parse_integer(std::string_view text, std::string_view option);
 
-// For CLI11: why the text is no number from 0 to 2^64 - 1, or nothing.
+// For CLI11: why the text is no number from 0 to 2^64 - 1, or nothing. Every option of a number has
+// such a check: numbers are decimal, without leading zeros.
 [[nodiscard]] std::string check_counter(const std::string& text);
 
 // For CLI11: the same for a whole number, and for any number, from `least` to `most`.

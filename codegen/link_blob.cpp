@@ -3,13 +3,16 @@
 #include "codegen/link_blob.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <lld/Common/Driver.h>
 #include <llvm/Support/raw_ostream.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -101,6 +104,36 @@ bool write_file(const std::string& path, std::span<const std::byte> bytes) {
   return !stream.fail();
 }
 
+// What lld writes goes through a mapping, where a full disk is a signal and not an error. So the
+// space must be there before.
+Result<void> check_space(const std::string& folder, std::uint64_t size) {
+  const std::string path = folder + "/space";
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int error = fd < 0 ? errno : posix_fallocate(fd, 0, static_cast<off_t>(size));
+  if (fd >= 0) close(fd);
+  unlink(path.c_str());
+  if (error == 0) return {};
+  return fail(ExitCode::Io, "cannot-write", "no space in '" + folder + "': " + std::strerror(error),
+              {}, "set TMPDIR to a folder with free space");
+}
+
+// More than the linked file ever takes.
+std::uint64_t most_linked_bytes(std::span<const CompiledObject> objects) {
+  std::uint64_t size = std::uint64_t{1} << 20;
+  for (const CompiledObject& object : objects) size += object.elf.size() + 256;
+  return size;
+}
+
+// lld says only by its text that a file could not be written.
+std::unexpected<Failure> lld_failure(const std::string& messages) {
+  const std::string first = messages.substr(0, messages.find('\n'));
+  for (const int error : {EFBIG, ENOSPC, EDQUOT, EIO, ENOMEM, EACCES, EMFILE}) {
+    if (first.find(std::strerror(error)) == std::string::npos) continue;
+    return fail(ExitCode::Io, "cannot-write", first, {}, "set TMPDIR to a folder with free space");
+  }
+  return link_failure("cannot-link", first);
+}
+
 Result<std::vector<std::byte>> run_lld(std::span<const CompiledObject> objects) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
@@ -122,6 +155,7 @@ Result<std::vector<std::byte>> run_lld(std::span<const CompiledObject> objects) 
     return fail(ExitCode::Io, "cannot-write", "cannot write to '" + folder.path() + "'", {},
                 "set TMPDIR to a folder with free space");
   }
+  INGOT_RETURN_IF_ERROR(check_space(folder.path(), most_linked_bytes(objects)));
 
   const std::string output = folder.path() + "/blob.so";
   std::vector<std::string> arguments = {"ld.lld",
@@ -146,7 +180,7 @@ Result<std::vector<std::byte>> run_lld(std::span<const CompiledObject> objects) 
   llvm::raw_string_ostream stream(messages);
   const lld::Result result = lld::lldMain(pointers, stream, stream, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0 || !result.canRunAgain) {
-    return link_failure("cannot-link", messages.substr(0, messages.find('\n')));
+    return lld_failure(messages);
   }
   return read_file(output);
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "codegen/compile_object.h"
@@ -34,6 +35,15 @@ Result<CompiledObject> compile_one(const ScheduledKernel& kernel, const Target& 
   }
 }
 
+// Those of `wanted` threads that the system gives; the first is the caller's own.
+template <typename Work>
+void start_threads(std::size_t wanted, const Work& work, std::vector<std::jthread>& threads) {
+  try {
+    for (std::size_t i = 1; i < wanted; ++i) threads.emplace_back(work);
+  } catch (const std::system_error&) {
+  }
+}
+
 // Each kernel is a module, a context and an object of its own, so neither the number of threads
 // nor their order can show in the bytes; the link puts them together in the order given.
 Result<CodeBlob> LlvmCodeGenerator::generate(std::span<const ScheduledKernel* const> kernels,
@@ -59,7 +69,7 @@ Result<CodeBlob> LlvmCodeGenerator::generate(std::span<const ScheduledKernel* co
   {
     const auto wanted = static_cast<std::size_t>(std::max(options.jobs, 1));
     std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < std::min(wanted, kernels.size()); ++i) threads.emplace_back(work);
+    start_threads(std::min(wanted, kernels.size()), work, threads);
     work();
   }
   std::optional<Failure> all;

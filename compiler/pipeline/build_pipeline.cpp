@@ -23,6 +23,17 @@ struct ValueType {
   friend bool operator==(const ValueType&, const ValueType&) = default;
 };
 
+// As many elements as a value of a model may have.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
+
+bool fits(const Shape& shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape) {
+    if (__builtin_mul_overflow(count, extent, &count)) return false;
+  }
+  return count <= kMostElements;
+}
+
 std::string to_text(const ValueType& type) { return to_text(type.dtype, type.shape); }
 
 // Where the text of a value leads.
@@ -113,6 +124,10 @@ class PipelineTypes {
 
   // Types everything; afterwards the stages can be built in `order`.
   void run() {
+    for (const PipelineInput& input : pipeline_.inputs) {
+      check_size(fmt::format("inputs.{}.shape", input.name), input.shape);
+    }
+    if (!problems.empty()) return;
     for (std::size_t i = 0; i < pipeline_.stages.size(); ++i) type_stage(i);
     for (std::size_t i = 0; i < pipeline_.stages.size(); ++i) {
       if (facts_[i].typing == StageFacts::Typing::Done) check_stage(i);
@@ -141,6 +156,13 @@ class PipelineTypes {
     if (!key.empty()) place += fmt::format(".{}", key);
     problems.add(ExitCode::Malformed, std::move(place), pipeline_.file, std::move(code),
                  std::move(message), std::move(hint));
+  }
+  // Whether a value of this shape is possible; if not, says so.
+  bool check_size(std::string place, const Shape& shape) {
+    if (fits(shape)) return true;
+    problems.add(ExitCode::Unsupported, std::move(place), pipeline_.file, "too-large",
+                 fmt::format("a value of shape [{}] is too large", fmt::join(shape, ",")), "");
+    return false;
   }
   [[nodiscard]] bool several_models() const {
     return std::ranges::count_if(pipeline_.stages, [](const Stage& stage) {
@@ -273,6 +295,9 @@ void PipelineTypes::type_stage(std::size_t index) {
     facts.type.dtype = DType::U8;
     facts.type.shape = warp.cabin ? Shape{1, warp.width * warp.height}
                                   : Shape{count, 6, warp.height / 2, warp.width / 2};
+    if (!check_size(fmt::format("{}.size", place_of(index)), facts.type.shape)) {
+      typing = StageFacts::Typing::Failed;
+    }
   } else if (const auto* queue = std::get_if<QueueStage>(&pipeline_.stages[index].op)) {
     typing = type_queue(index, *queue);
   } else {
@@ -323,6 +348,8 @@ StageFacts::Typing PipelineTypes::type_queue(std::size_t index, const QueueStage
       return StageFacts::Typing::Failed;
     }
   }
+  const std::string place = fmt::format("{}.samples", place_of(index));
+  if (!check_size(place, queue_history(queue, entry->shape))) return StageFacts::Typing::Failed;
   facts_[index].type = {entry->dtype, queue_shape(queue, entry->shape)};
   return StageFacts::Typing::Done;
 }

@@ -71,6 +71,10 @@ Shape queue_shape(const QueueStage& queue, const Shape& entry) {
   return shape;
 }
 
+Shape queue_history(const QueueStage& queue, const Shape& entry) {
+  return prepend(queue_length(queue), entry);
+}
+
 Queue sample_queue(GraphBuilder& builder, const QueueStage& queue, const std::string& state_name,
                    DType dtype, const Shape& entry, std::optional<ValueId> newest) {
   INGOT_CHECK(newest.has_value() == (queue.delay == 0), "only a delayed queue has no newest entry");

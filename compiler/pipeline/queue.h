@@ -18,6 +18,9 @@ namespace ingot {
 // What sampling gives for entries of one shape. Needs: an axis that fits it.
 [[nodiscard]] Shape queue_shape(const QueueStage& queue, const Shape& entry);
 
+// All entries of the history together: no value of a queue has more elements.
+[[nodiscard]] Shape queue_history(const QueueStage& queue, const Shape& entry);
+
 struct Queue {
   std::optional<ValueId> state;  // [length - 1, entry...]; none if nothing is remembered
   ValueId samples;

@@ -231,6 +231,18 @@ def json_cases(cases):
             ('model file', ('2, 3', 'none.onnx', 'x', ''), IO)):
         cases.add('pipeline with a bad ' + what, COMPILE % 'q.json', exit_code,
                   q__json=(stage % parts).encode())
+    huge = '2147483648, 2147483648, 2147483648'
+    cases.add('pipeline with a huge input', COMPILE % 'q.json', UNSUPPORTED,
+              q__json=(stage % (huge, 'm.onnx', 'x', '')).encode())
+    queue = ('{"format": "ingot-pipeline/1", "name": "p", "inputs": {"v": {"dtype": "f32", '
+             '"shape": [%s]}}, "stages": [{"id": "q", "queue": "v", "samples": %d, "stride": %d, '
+             '"stack": 0%s}], "outputs": {"y": "q"}}')
+    for what, parts in (('input', (huge, 2, 1, '')), ('length', ('1073741824', 65536, 1, '')),
+                        ('pool', ('16777216', 65536, 65536, ', "pool": "max"'))):
+        cases.add('queue with a huge ' + what, COMPILE % 'q.json', UNSUPPORTED,
+                  q__json=(queue % parts).encode())
+    cases.add('warp of a huge size', COMPILE % 'p.json', UNSUPPORTED,
+              p__json=PIPELINE.replace('[16, 16]', '[2147483648, 2147483648]').encode())
     cases.add('nested deeply', COMPILE % 'p.json', MALFORMED, p__json=b'[' * 100000)
     cases.add('pipeline missing', COMPILE % 'none.json', IO)
     cases.add('camera missing', COMPILE % 'm.onnx' + ' --warp road --camera none.json', IO)

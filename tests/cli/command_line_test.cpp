@@ -28,11 +28,32 @@ TEST(CommandLine, UsageErrors) {
            {"run", "a", "--output-dir", "o", "--pub", "k", "--allow-unsigned"},
            {"bench", "a", "--runs", "0"},
            {"check", "a"},
+           {"check", "a", "--golden", "g", "--tolerance", "nan"},
+           {"check", "a", "--golden", "g", "--tolerance", "0x1"},
+           {"bench", "a", "--runs", "010"},
+           {"bench", "a", "--seed", "-1"},
+           {"bench", "a", "--seed", "010"},
+           {"compile", "m.onnx", "-o", "m.ingot", "--unsigned", "--security-counter", "010"},
+           {"compile", "m.onnx", "-o", "m.ingot", "--unsigned", "-j", "08"},
+           {"compile", "m.onnx", "-o", "m.ingot", "--unsigned", "--split-frames"},
+           {"verify", "a", "--min-security-counter", "010"},
            {"pass", "only-a-name"}}) {
     const ToolResult result = folder.tool(arguments);
     EXPECT_EQ(result.exit, 2) << testing::PrintToString(arguments);
     EXPECT_TRUE(result.output.empty()) << result.output;
     EXPECT_NE(result.errors.find("error: "), std::string::npos) << result.errors;
+  }
+}
+
+TEST(CommandLine, UsageErrorsAreJsonToo) {
+  const TemporaryFolder folder;
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"nothing", "--json"}, {"compile", "--json"}, {"inspect", "", "--json"}}) {
+    const ToolResult result = folder.tool(arguments);
+    EXPECT_EQ(result.exit, 2);
+    const Result<Json> list = parse_json(result.errors, "errors");
+    ASSERT_TRUE(list) << result.errors;
+    EXPECT_EQ((*list)[0]["code"], "usage");
   }
 }
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 
@@ -46,6 +47,20 @@ TEST(Failure, AFailedCompileLeavesNoEmittedFiles) {
                  {"compile", "m.onnx", "-o", "no/such/folder.ingot", "--unsigned", "--emit", "asm",
                   "--emit-dir", "there/e"},
                  8, {"no/such/folder.ingot"});
+}
+
+TEST(Failure, ALimitOnTheSizeOfFilesIsEight) {
+  const TemporaryFolder folder;
+  folder.write("m.onnx", relu_plus_model());
+  fs::create_directory(folder / "tmp");
+  const std::vector<std::string> before = folder.names();
+  for (const char* blocks : {"0", "1", "16"}) {
+    const std::string command = "cd '" + folder.path().string() + "' && ulimit -f " + blocks +
+                                " && TMPDIR=tmp " INGOT_TOOL
+                                " compile m.onnx -o m.ingot --unsigned 2>/dev/null >&2";
+    EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 8) << blocks;
+    EXPECT_EQ(folder.names(), before) << blocks;
+  }
 }
 
 // Opening a pipe that nobody reads blocks: by then the other files are written.

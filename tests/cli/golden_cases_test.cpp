@@ -14,7 +14,8 @@ constexpr const char* kCases = R"([
    "bind": ["s"], "feedback": ["a=b=x"],
    "runs": [{"seed": 3, "steps": 2, "outputs": {"a=b": {"file": "g/a.npy"}}},
             {"seed": 4, "steps": 1, "outputs": {"a=b": {"file": "g/b.npy"}}}]},
-  {"name": "two", "inputs": [], "runs": []}
+  {"name": "two", "inputs": [],
+   "runs": [{"seed": 1, "steps": 1, "outputs": {"y": {"file": "g/y.npy"}}}]}
 ])";
 
 TEST(GoldenCases, FindsTheCaseByTheModelsDigest) {
@@ -56,6 +57,8 @@ TEST(GoldenCases, RefusesMalformedFiles) {
         R"([{"name": "c", "inputs": [{}], "runs": []}])",
         R"([{"name": "c", "inputs": [{"name": "x", "dtype": "f"}], "runs": []}])",
         R"([{"name": "c", "inputs": [], "runs": [{"seed": 1, "steps": 0, "outputs": {}}]}])",
+        R"([{"name": "c", "inputs": [], "runs": []}])",
+        R"([{"name": "c", "inputs": [], "runs": [{"seed": 1, "steps": 1, "outputs": {}}]}])",
         R"([{"name": "c", "inputs": [], "runs": [{"seed": 1, "steps": 1}]}])"}) {
     const TemporaryFolder folder;
     folder.write("cases.json", text);
@@ -63,6 +66,26 @@ TEST(GoldenCases, RefusesMalformedFiles) {
     ASSERT_FALSE(runs) << text;
     EXPECT_EQ(runs.error().exit, ExitCode::Malformed) << text;
   }
+}
+
+TEST(GoldenCases, ANameThatNoFolderHasIsUsage) {
+  const TemporaryFolder folder;
+  folder.write("a/output_y.pb", "");
+  EXPECT_TRUE(read_cases(folder / "a", {"a", {}}));
+  EXPECT_TRUE(read_cases(folder / "a/.", {"a", {}}));
+  EXPECT_TRUE(read_cases(folder.path(), {"a", {}}));
+  const auto none = read_cases(folder / "a", {"nope", {}});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().exit, ExitCode::Usage);
+}
+
+TEST(GoldenCases, AFolderThatCannotBeReadIsEight) {
+  const TemporaryFolder folder;
+  folder.write("a/output_y.pb", "");
+  std::filesystem::create_symlink("loop", folder / "loop");
+  const auto runs = read_cases(folder.path(), {});
+  ASSERT_FALSE(runs);
+  EXPECT_EQ(runs.error().exit, ExitCode::Io);
 }
 
 TEST(GoldenCases, FoldersByPositionAndName) {

@@ -95,6 +95,20 @@ TEST_F(Signing, PolicyFilesAreRead) {
   EXPECT_EQ(folder.tool({"verify", "m.ingot", "--policy", "none.json"}).exit, 8);
 }
 
+TEST_F(Signing, TheProductsOfPolicyAndCommandLineBothHold) {
+  folder.write("road.json", R"({"format": "ingot-policy/1", "product": "road"})");
+  folder.write("cabin.json", R"({"format": "ingot-policy/1", "product": "cabin"})");
+  const std::vector<std::string> options = {"--pub", "a.pub", "--product", "road", "--policy"};
+  const auto verify_with = [&](const char* policy) {
+    std::vector<std::string> arguments = {"verify", "m.ingot"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    arguments.emplace_back(policy);
+    return folder.tool(arguments);
+  };
+  EXPECT_EQ(verify_with("road.json").exit, 0) << verify_with("road.json").errors;
+  EXPECT_EQ(verify_with("cabin.json").exit, 6) << verify_with("cabin.json").errors;
+}
+
 TEST_F(Signing, SecondSignatureAndPurposes) {
   ASSERT_EQ(folder.tool({"sign", "m.ingot", "--key", "b.key", "--purpose", "release"}).exit, 0);
   EXPECT_EQ(verify({"--pub", "a.pub"}), 0);
@@ -109,6 +123,16 @@ TEST_F(Signing, DetachedSignatures) {
   EXPECT_EQ(folder.read("m.ingot"), before);
   EXPECT_EQ(verify({"--pub", "b.pub"}), 5);
   EXPECT_EQ(verify({"--pub", "b.pub", "--detached", "m.sig"}), 0);
+}
+
+TEST_F(Signing, AnEmptyDetachedFileIsNoSignature) {
+  folder.write("empty.sig", "");
+  EXPECT_EQ(verify({"--pub", "a.pub", "--detached", "empty.sig"}), 5);
+  EXPECT_EQ(verify({"--pub", "a.pub", "--detached", "/dev/null"}), 5);
+  EXPECT_EQ(folder.tool({"sign", "m.ingot", "--key", "b.key", "--detached", "empty.sig"}).exit, 5);
+  EXPECT_EQ(folder.read("empty.sig"), "");
+  EXPECT_EQ(folder.tool({"verify", "m.ingot", "--pub", "a.pub", "--detached", "/dev/zero"}).exit,
+            8);
 }
 
 TEST_F(Signing, SigningAgainGivesTheSameBytes) {
