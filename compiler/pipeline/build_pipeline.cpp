@@ -295,9 +295,6 @@ void PipelineTypes::type_stage(std::size_t index) {
     facts.type.dtype = DType::U8;
     facts.type.shape = warp.cabin ? Shape{1, warp.width * warp.height}
                                   : Shape{count, 6, warp.height / 2, warp.width / 2};
-    if (!check_size(fmt::format("{}.size", place_of(index)), facts.type.shape)) {
-      typing = StageFacts::Typing::Failed;
-    }
   } else if (const auto* queue = std::get_if<QueueStage>(&pipeline_.stages[index].op)) {
     typing = type_queue(index, *queue);
   } else {

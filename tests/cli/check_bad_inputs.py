@@ -241,8 +241,6 @@ def json_cases(cases):
                         ('pool', ('16777216', 65536, 65536, ', "pool": "max"'))):
         cases.add('queue with a huge ' + what, COMPILE % 'q.json', UNSUPPORTED,
                   q__json=(queue % parts).encode())
-    cases.add('warp of a huge size', COMPILE % 'p.json', UNSUPPORTED,
-              p__json=PIPELINE.replace('[16, 16]', '[2147483648, 2147483648]').encode())
     cases.add('nested deeply', COMPILE % 'p.json', MALFORMED, p__json=b'[' * 100000)
     cases.add('pipeline missing', COMPILE % 'none.json', IO)
     cases.add('camera missing', COMPILE % 'm.onnx' + ' --warp road --camera none.json', IO)

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "cli/json.h"
 #include "tests/cli/tiny_model.h"
 #include "tests/cli/tool.h"
 
@@ -96,8 +97,15 @@ TEST_F(Signing, PolicyFilesAreRead) {
 }
 
 TEST_F(Signing, TheProductsOfPolicyAndCommandLineBothHold) {
-  folder.write("road.json", R"({"format": "ingot-policy/1", "product": "road"})");
-  folder.write("cabin.json", R"({"format": "ingot-policy/1", "product": "cabin"})");
+  for (const char* product : {"road", "cabin"}) {
+    Json key;
+    key["public_key"] = folder.read("a.pub");
+    Json policy;
+    policy["format"] = "ingot-policy/1";
+    policy["keys"] = Json::array({key});
+    policy["product"] = product;
+    folder.write(std::string(product) + ".json", to_text(policy));
+  }
   const std::vector<std::string> options = {"--pub", "a.pub", "--product", "road", "--policy"};
   const auto verify_with = [&](const char* policy) {
     std::vector<std::string> arguments = {"verify", "m.ingot"};
