@@ -176,6 +176,7 @@ class Replay {
   int load_inputs();
   int load_input(const char* argument);
   int run_frames();
+  bool is_written(uint32_t i, ingot_io_info* io, char (&stem)[kStemSize]) const;
   int check_output_names() const;
   int save_outputs() const;
 
@@ -381,21 +382,22 @@ int Replay::run_frames() {
   return code;
 }
 
+// Whether slot i is written to a file, and under which stem.
+bool Replay::is_written(uint32_t i, ingot_io_info* io, char (&stem)[kStemSize]) const {
+  ingot_io_describe(artifact_, i, io);
+  if (io->direction == INGOT_SLOT_INPUT) return false;
+  file_stem(io->name, stem);
+  return true;
+}
+
 // Two outputs or states must not go to one file.
 int Replay::check_output_names() const {
+  ingot_io_info a, b;
+  char stem[kStemSize], other[kStemSize];
   for (uint32_t i = 0; i < info_.io_count; ++i) {
-    ingot_io_info a;
-    ingot_io_describe(artifact_, i, &a);
-    if (a.direction == INGOT_SLOT_INPUT) continue;
-    char stem[kStemSize];
-    file_stem(a.name, stem);
+    if (!is_written(i, &a, stem)) continue;
     for (uint32_t j = i + 1; j < info_.io_count; ++j) {
-      ingot_io_info b;
-      ingot_io_describe(artifact_, j, &b);
-      if (b.direction == INGOT_SLOT_INPUT) continue;
-      char other[kStemSize];
-      file_stem(b.name, other);
-      if (std::strcmp(stem, other) != 0) continue;
+      if (!is_written(j, &b, other) || std::strcmp(stem, other) != 0) continue;
       std::fprintf(stderr, "%s: error: '%s' and '%s' would both be written to '%s'\n",
                    options_.artifact, a.name, b.name, stem);
       return kExitUnsupported;
@@ -408,10 +410,8 @@ int Replay::check_output_names() const {
 int Replay::save_outputs() const {
   for (uint32_t i = 0; i < info_.io_count; ++i) {
     ingot_io_info io;
-    ingot_io_describe(artifact_, i, &io);
-    if (io.direction == INGOT_SLOT_INPUT) continue;
     char stem[kStemSize];
-    file_stem(io.name, stem);
+    if (!is_written(i, &io, stem)) continue;
     const auto* data = io.direction == INGOT_SLOT_STATE
                            ? static_cast<const uint8_t*>(ingot_slot_data(instance_, i))
                            : memory_[i];

@@ -22,26 +22,6 @@ void append(Block& to, Block from) {
   for (Statement& statement : from) to.push_back(std::move(statement));
 }
 
-ScalarOp operation_of(Combine combine) {
-  switch (combine) {
-    case Combine::Sum: return ScalarOp::Add;
-    case Combine::Product: return ScalarOp::Mul;
-    case Combine::Max: return ScalarOp::Max;
-    case Combine::Min: return ScalarOp::Min;
-  }
-  check_failed(__FILE__, __LINE__, "combine", "unknown reduction");
-}
-
-ReduceOp reduce_op(Combine combine) {
-  switch (combine) {
-    case Combine::Sum: return ReduceOp::Sum;
-    case Combine::Product: return ReduceOp::Product;
-    case Combine::Max: return ReduceOp::Max;
-    case Combine::Min: return ReduceOp::Min;
-  }
-  check_failed(__FILE__, __LINE__, "combine", "unknown reduction");
-}
-
 class Applier {
  public:
   Applier(const RangedKernel& kernel, const Schedule& schedule, const Target& target)
@@ -266,7 +246,7 @@ class Applier {
   }
 
   ExprId start_value(const Expr& reduce) {
-    return pool().constant(identity(reduce_op(reduce.reduce), reduce.dtype));
+    return pool().constant(identity(reduce.reduce, reduce.dtype));
   }
 
   Block reduce_block(ExprId id) {
@@ -297,7 +277,7 @@ class Applier {
       return pool().scalar(ScalarOp::Fma, operands);
     }
     const std::array<ExprId, 2> operands{sum, value};
-    return pool().scalar(operation_of(reduce.reduce), operands, reduce.strict);
+    return pool().scalar(scalar_op(reduce.reduce), operands, reduce.strict);
   }
 
   bool runs_over(const Expr& reduce, std::uint32_t range) const {
