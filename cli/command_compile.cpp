@@ -188,6 +188,9 @@ CompileOptions compile_options(const CompileCommandOptions& options, const Reque
   result.targets = request.targets;
   result.optimization = options.optimization;
   result.try_inputs = request.check != CheckLevel::Off;
+  result.checked_elements = request.check == CheckLevel::Off    ? 0
+                            : request.check == CheckLevel::Full ? 256
+                                                                : 24;
   const auto hardware = static_cast<int>(std::thread::hardware_concurrency());
   result.jobs = options.jobs > 0 ? options.jobs : std::max(1, hardware);
   result.progress = [&](const std::string& stage, std::size_t done, std::size_t total) {
@@ -270,6 +273,7 @@ struct VariantReport {
   std::uint64_t least_scratch_bytes = 0;  // what any plan would need
   std::uint32_t stack_bytes = 0;
   VariantCheck check;
+  std::optional<KernelCheckCounts> kernels;
 };
 
 struct Report {
@@ -301,6 +305,7 @@ VariantReport report_variant(const CompiledVariant& compiled, const VariantCheck
     report.stack_bytes = std::max(report.stack_bytes, entry.stack_bytes);
   }
   report.check = check;
+  report.kernels = compiled.checked;
   return report;
 }
 
@@ -337,6 +342,12 @@ Json report_json(const Report& report) {
     entry["executed"] = executed;
     entry["self_check"] = check_text(variant.check);
     entry["max_abs_error"] = executed ? Json(variant.check.max_abs_error) : Json(nullptr);
+    entry["checked_kernels"] = Json(nullptr);
+    if (variant.kernels) {
+      entry["checked_kernels"] = Json{{"kernels", variant.kernels->kernels},
+                                      {"elements", variant.kernels->elements},
+                                      {"undecided", variant.kernels->undecided}};
+    }
     json["targets"].push_back(std::move(entry));
   }
   json["idle_inputs"] = Json::array();

@@ -96,12 +96,6 @@ double fastest(const Measured& code, const std::vector<const void*>& buffers) {
   return best;
 }
 
-bool runs_here(const Target& target) {
-  const Result<Target> host = find_target("host");
-  return host && host->architecture == target.architecture &&
-         (target.feature_bits & ~host->feature_bits) == 0 && (target.xcr0 & ~host->xcr0) == 0;
-}
-
 // Memory for reading, on huge pages where the system offers them.
 class ReadBuffer {
  public:

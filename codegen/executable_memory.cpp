@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #if defined(__x86_64__)
@@ -40,6 +41,16 @@ ExecutableMemory::~ExecutableMemory() {
 ProgramFunction ExecutableMemory::program(const CodeBlob::Entry& entry) const {
   auto* const begin = static_cast<std::byte*>(address_);
   return reinterpret_cast<ProgramFunction>(begin + entry.offset);
+}
+
+Result<void> run_program_function(ProgramFunction program, std::span<std::byte* const> buffers,
+                                  std::uint32_t turns) {
+  const DefaultFloatMode mode;
+  const std::vector<const void*> arguments(buffers.begin(), buffers.end());
+  const std::int32_t status = program(arguments.data(), nullptr, 0, turns, 0);
+  if ((status & ~1) == 0) return {};
+  return fail(ExitCode::Internal, "program-failed",
+              "the program returned " + std::to_string(status));
 }
 
 #if defined(__x86_64__)

@@ -30,6 +30,12 @@ class ExecutableMemory {
   std::size_t size_bytes_;
 };
 
+// Turns [0, turns) in the default float mode. A status other than 0 and 1 (an index was clamped) is
+// an Internal failure.
+[[nodiscard]] Result<void> run_program_function(ProgramFunction program,
+                                                std::span<std::byte* const> buffers,
+                                                std::uint32_t turns);
+
 // Rounding to nearest and no flushing of denormals while it lives, whatever the caller had set.
 class DefaultFloatMode {
  public:

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "codegen/compile_object.h"
+#include "codegen/executable_memory.h"
 #include "codegen/link_blob.h"
 
 namespace ingot {
@@ -17,8 +18,24 @@ class LlvmCodeGenerator final : public CodeGenerator {
  public:
   Result<CodeBlob> generate(std::span<const ScheduledKernel* const> kernels, const Target& target,
                             const CodeOptions& options) override;
+  Result<std::unique_ptr<LoadedCode>> load(const CodeBlob& code, const Target& target) override;
   Result<std::string> emit_text(const ScheduledKernel& kernel, const Target& target,
                                 const std::string& kind) override;
+};
+
+class CodeInMemory final : public LoadedCode {
+ public:
+  CodeInMemory(ExecutableMemory memory, std::vector<CodeBlob::Entry> entries)
+      : memory_(std::move(memory)), entries_(std::move(entries)) {}
+
+  Result<void> run(std::size_t entry, std::span<std::byte* const> buffers,
+                   std::uint32_t turns) override {
+    return run_program_function(memory_.program(entries_[entry]), buffers, turns);
+  }
+
+ private:
+  ExecutableMemory memory_;
+  std::vector<CodeBlob::Entry> entries_;
 };
 
 // No exception may leave a thread.
@@ -83,6 +100,13 @@ Result<CodeBlob> LlvmCodeGenerator::generate(std::span<const ScheduledKernel* co
   }
   if (all) return std::unexpected(*std::move(all));
   return link_blob(objects);
+}
+
+Result<std::unique_ptr<LoadedCode>> LlvmCodeGenerator::load(const CodeBlob& code,
+                                                            const Target& target) {
+  if (!runs_here(target)) return nullptr;
+  INGOT_ASSIGN(ExecutableMemory memory, ExecutableMemory::map(code.bytes));
+  return std::make_unique<CodeInMemory>(std::move(memory), code.entries);
 }
 
 Result<std::string> LlvmCodeGenerator::emit_text(const ScheduledKernel& kernel,

@@ -58,18 +58,12 @@ Result<std::vector<ProgramFunction>> NativeRunner::programs_of(std::span<const C
 
 Result<void> NativeRunner::run(std::span<const Call> calls) {
   INGOT_ASSIGN(const std::vector<ProgramFunction> programs, programs_of(calls));
-  const DefaultFloatMode mode;
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    const std::vector<const void*> buffers(calls[i].buffers.begin(), calls[i].buffers.end());
     const auto turns = static_cast<std::uint32_t>(calls[i].kernel->parallel_extent());
-    const std::int32_t result = programs[i](buffers.data(), nullptr, 0, turns, 0);
-    if ((result & ~1) != 0) {
-      Diagnostic diagnostic;
-      diagnostic.code = "program-failed";
-      diagnostic.node = calls[i].kernel->name;
-      diagnostic.message = "the program returned " + std::to_string(result);
-      return fail(ExitCode::Internal, std::move(diagnostic));
-    }
+    Result<void> result = run_program_function(programs[i], calls[i].buffers, turns);
+    if (result) continue;
+    result.error().diagnostics.front().node = calls[i].kernel->name;
+    return result;
   }
   return {};
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -31,6 +32,15 @@ struct CodeOptions {
   std::function<void(std::size_t done, std::size_t total)> progress;
 };
 
+// Code in memory of this process.
+class LoadedCode {
+ public:
+  virtual ~LoadedCode() = default;
+  // Turns [0, turns) of the program `entry`. Buffers in parameter order.
+  [[nodiscard]] virtual Result<void> run(std::size_t entry, std::span<std::byte* const> buffers,
+                                         std::uint32_t turns) = 0;
+};
+
 class CodeGenerator {
  public:
   virtual ~CodeGenerator() = default;
@@ -38,6 +48,9 @@ class CodeGenerator {
   [[nodiscard]] virtual Result<CodeBlob> generate(std::span<const ScheduledKernel* const> kernels,
                                                   const Target& target,
                                                   const CodeOptions& options) = 0;
+  // Null if this processor cannot run code of the target.
+  [[nodiscard]] virtual Result<std::unique_ptr<LoadedCode>> load(const CodeBlob& code,
+                                                                 const Target& target) = 0;
   // Text for --emit: "llvm" or "asm".
   [[nodiscard]] virtual Result<std::string> emit_text(const ScheduledKernel& kernel,
                                                       const Target& target,

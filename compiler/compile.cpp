@@ -59,10 +59,55 @@ Result<void> check_sizes(const Graph& graph) {
 
 // --- one target
 
+// Names every pass that a kernel went through.
+std::string passes_until_code() {
+  std::string names;
+  for (const PassInfo& pass : pass_list()) {
+    if (pass.name != "to-double") names += pass.name + ", ";
+  }
+  return names + "code";
+}
+
+// The own reference's frames, through every call.
+Result<void> check_code(const Plan& plan, const CompileOptions& options, const std::string& where,
+                        CodeGenerator& generator, CompiledVariant& variant) {
+  if (options.checked_elements == 0) return {};
+  INGOT_ASSIGN(const std::unique_ptr<LoadedCode> code,
+               generator.load(variant.code, variant.target));
+  if (!code) return {};
+  KernelCheckOptions check;
+  check.seed = options.reference_seed;
+  check.elements = options.checked_elements;
+  check.progress = [&](std::size_t done, std::size_t total) {
+    progress(options, "check " + where, done, total);
+  };
+  std::vector<std::vector<std::byte>> states;
+  for (const GraphState& state : plan.graph->states) {
+    states.push_back(initial_state(*plan.graph, state));
+  }
+  std::vector<KernelCheckFrame> frames;
+  for (const ReferenceStep& step : variant.references.front()->steps) {
+    frames.push_back(KernelCheckFrame{step.inputs});
+  }
+  Result<KernelCheckCounts> counts =
+      check_kernels(plan, variant.program, *code, states, frames, check);
+  if (!counts) {
+    for (Diagnostic& diagnostic : counts.error().diagnostics) {
+      diagnostic.message += " (" + where + ")";
+      diagnostic.hint = "passes: " + passes_until_code();
+    }
+    return std::unexpected(std::move(counts.error()));
+  }
+  variant.checked = *counts;
+  return {};
+}
+
 Result<CompiledVariant> compile_variant(const std::string& camera, const Graph& graph,
-                                        const Target& target, const CompileOptions& options,
-                                        CodeGenerator& generator) {
+                                        const Target& target,
+                                        const std::vector<SharedReference>& references,
+                                        const CompileOptions& options, CodeGenerator& generator) {
   CompiledVariant variant;
+  variant.references = references;
   variant.camera = camera;
   variant.target = target;
   const bool optimize = options.optimization > 0;
@@ -91,6 +136,7 @@ Result<CompiledVariant> compile_variant(const std::string& camera, const Graph& 
     progress(options, "code " + where, done, total);
   };
   INGOT_ASSIGN(variant.code, generator.generate(kernels, target, code));
+  INGOT_RETURN_IF_ERROR(check_code(plan, options, where, generator, variant));
   return variant;
 }
 
@@ -142,8 +188,7 @@ Result<Compiled> compile(const CompileInput& input, const CompileOptions& option
     trace(options, "widen-halves", print_graph(wide));
     for (const Target& target : options.targets) {
       INGOT_ASSIGN(CompiledVariant made,
-                   compile_variant(variant.camera, wide, target, options, generator));
-      made.references = references;
+                   compile_variant(variant.camera, wide, target, references, options, generator));
       compiled.variants.push_back(std::move(made));
     }
   }

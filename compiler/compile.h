@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "compiler/code_generator.h"
 #include "compiler/graph/graph.h"
+#include "compiler/program/check_kernels.h"
 #include "compiler/program/program.h"
 #include "compiler/target/target.h"
 
@@ -26,6 +27,9 @@ struct CompileOptions {
   // Whether the reference is evaluated again for every input, to find those that make no
   // difference.
   bool try_inputs = false;
+  // Elements of every kernel's output that are computed again in double precision, where this
+  // processor can run the target's code; 0: none.
+  int checked_elements = 0;
   // --print-after: called with the stage or pass name and the printed program.
   std::function<void(const std::string& name, const std::string& text)> trace;
   // Stage name, units done, units in all (0: unknown).
@@ -88,8 +92,9 @@ struct CompiledVariant {
   std::string camera;
   Target target;
   Program program;
-  CodeBlob code;                            // entries in the order of program.kernels
-  std::vector<SharedReference> references;  // the own one first; those of the camera
+  CodeBlob code;                             // entries in the order of program.kernels
+  std::vector<SharedReference> references;   // the own one first; those of the camera
+  std::optional<KernelCheckCounts> checked;  // none: not asked for, or not executed
 };
 
 // An input that makes no difference.

@@ -29,7 +29,7 @@ class ProgramBuilder {
     for (std::uint32_t i = 0; i < plan_.buffers.size(); ++i) {
       if (is_slot(plan_.buffers[i].kind)) (void)buffer(i);
     }
-    for (const PlanKernel& kernel : plan_.kernels) INGOT_RETURN_IF_ERROR(add_kernel(kernel));
+    for (std::uint32_t i = 0; i < plan_.kernels.size(); ++i) INGOT_RETURN_IF_ERROR(add_kernel(i));
     find_lifetimes();
     add_transforms();
     INGOT_RETURN_IF_ERROR(plan_memory(program_));
@@ -53,6 +53,7 @@ class ProgramBuilder {
     made.layout = source.layout;
     made.size_bytes = buffer_bytes(source.dtype, source.shape, source.layout);
     if (is_slot(source.kind)) made.io = source.io;
+    made.plan_buffer = plan_buffer;
     program_.buffers.push_back(std::move(made));
     known = static_cast<std::uint32_t>(program_.buffers.size() - 1);
     if (source.zero_before) add_fill(known);
@@ -89,7 +90,8 @@ class ProgramBuilder {
     return index;
   }
 
-  Result<void> add_kernel(const PlanKernel& plan_kernel) {
+  Result<void> add_kernel(std::uint32_t index_in_plan) {
+    const PlanKernel& plan_kernel = plan_.kernels[index_in_plan];
     INGOT_ASSIGN(LoweredKernel lowered, lower_kernel(plan_, plan_kernel));
     INGOT_RETURN_IF_ERROR(validate_kernel(lowered.kernel));
     if (options_.trace) options_.trace("lower-kernel", print_kernel(lowered.kernel));
@@ -102,6 +104,7 @@ class ProgramBuilder {
 
     ProgramCall call;
     call.name = plan_kernel.name;
+    call.plan_kernel = index_in_plan;
     call.grid = static_cast<std::uint32_t>(scheduled.parallel_extent());
     call.flops = lowered.flops;
     for (std::size_t p = 0; p < lowered.buffers.size(); ++p) {

@@ -26,8 +26,9 @@ struct ProgramBuffer {
   std::uint64_t size_bytes = 0;
   std::uint32_t arena = kNone;  // none for constants and caller memory
   std::uint64_t arena_offset = 0;
-  std::uint32_t io = kNone;        // index into Program::io
-  std::uint32_t constant = kNone;  // index into Program::constants
+  std::uint32_t io = kNone;           // index into Program::io
+  std::uint32_t constant = kNone;     // index into Program::constants
+  std::uint32_t plan_buffer = kNone;  // index into Plan::buffers; none for constants
   // Calls that may touch it; inputs, constants and states live through the whole list.
   std::uint32_t first_call = 0, last_call = 0;
 };
@@ -50,7 +51,8 @@ struct ProgramCall {
   std::vector<std::uint32_t> buffers;  // arguments; Fill: one, Copy: source, destination
   std::uint32_t grid = 1;              // turns of the parallel loop
   std::uint8_t fill = 0;
-  std::string name;  // root's source, for people
+  std::string name;                   // root's source, for people
+  std::uint32_t plan_kernel = kNone;  // index into Plan::kernels
   // Work of one call, for the shares that `bench --per-call` prints.
   std::uint64_t flops = 0;
   std::uint64_t bytes_read = 0, bytes_written = 0;

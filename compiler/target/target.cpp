@@ -142,6 +142,8 @@ const std::vector<Target>& known_targets() {
   return table;
 }
 
+bool runs_here(const Target& target) { return fulfils(this_processor(), target); }
+
 Result<Target> find_target(const std::string& name) {
   if (name == "host") {
     // Rows of one architecture are ordered from least to most.

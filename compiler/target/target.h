@@ -38,6 +38,9 @@ struct Target {
 // An unknown name is a Usage failure that lists the names.
 [[nodiscard]] Result<Target> find_target(const std::string& name);
 
+// Whether this processor has all that the target asks for.
+[[nodiscard]] bool runs_here(const Target& target);
+
 // The documented default: x86-64-v3 or aarch64 by the architecture this tool was built for.
 [[nodiscard]] const Target& default_target();
 // Least feature set of the build host, on which constants and references are computed.

@@ -1,0 +1,289 @@
+#include "compiler/program/check_kernels.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "base/check.h"
+#include "compiler/graph/evaluate_element.h"
+
+namespace ingot {
+namespace {
+
+using Coordinates = ElementEvaluator::Coordinates;
+
+constexpr std::align_val_t kAlignment{kRegionAlignment};
+struct AlignedDelete {
+  void operator()(std::byte* bytes) const { ::operator delete(bytes, kAlignment); }
+};
+using AlignedBytes = std::unique_ptr<std::byte[], AlignedDelete>;
+
+AlignedBytes allocate(std::size_t size, int fill) {
+  // Vectors may read behind the last element, never behind its region.
+  size = (size + kRegionAlignment - 1) / kRegionAlignment * kRegionAlignment + kRegionAlignment;
+  auto* bytes = static_cast<std::byte*>(::operator new(size, kAlignment));
+  std::memset(bytes, fill, size);
+  return AlignedBytes(bytes);
+}
+
+// Memory of a frame as a loader lays it out, but that scratch starts as NaNs.
+class FrameMemory {
+ public:
+  explicit FrameMemory(const Program& program) : program_(program) {
+    constexpr int kPoison = 0xFF;
+    for (const ProgramArena& arena : program.arenas) {
+      arenas_.push_back(allocate(arena.size_bytes, arena.state ? 0 : kPoison));
+    }
+    for (const ProgramBuffer& buffer : program.buffers) {
+      if (buffer.kind == BufferKind::Constant) {
+        // Only read: kernels store to their first parameter, which is never a constant.
+        address_.push_back(
+            const_cast<std::byte*>(program.constants[buffer.constant].bytes->data()));
+      } else if (buffer.arena != kNone) {
+        address_.push_back(arenas_[buffer.arena].get() + buffer.arena_offset);
+      } else {
+        slots_.push_back(allocate(buffer.size_bytes, 0));
+        address_.push_back(slots_.back().get());
+      }
+    }
+  }
+
+  [[nodiscard]] std::byte* at(std::uint32_t buffer) const { return address_[buffer]; }
+
+  // Bytes of the slots of one kind, in the order of Program::io.
+  void fill(BufferKind kind, std::span<const std::vector<std::byte>> values) {
+    std::size_t next = 0;
+    for (std::uint32_t io = 0; io < program_.io.size() && next < values.size(); ++io) {
+      if (program_.io[io].kind != kind) continue;
+      const std::vector<std::byte>& bytes = values[next++];
+      for (std::uint32_t b = 0; b < program_.buffers.size(); ++b) {
+        const ProgramBuffer& buffer = program_.buffers[b];
+        if (buffer.kind != kind || buffer.io != io || bytes.empty()) continue;
+        std::memcpy(address_[b], bytes.data(),
+                    std::min<std::size_t>(bytes.size(), buffer.size_bytes));
+      }
+    }
+  }
+
+  // The end of a frame: what is next becomes the state.
+  void advance() {
+    for (std::uint32_t next = 0; next < program_.buffers.size(); ++next) {
+      if (program_.buffers[next].kind != BufferKind::NextState) continue;
+      for (std::uint32_t b = 0; b < program_.buffers.size(); ++b) {
+        const ProgramBuffer& buffer = program_.buffers[b];
+        if (buffer.kind != BufferKind::State || buffer.io != program_.buffers[next].io) continue;
+        std::memcpy(address_[b], address_[next], buffer.size_bytes);
+      }
+    }
+  }
+
+ private:
+  const Program& program_;
+  std::vector<AlignedBytes> arenas_, slots_;
+  std::vector<std::byte*> address_;  // by program buffer
+};
+
+// What one kernel reads: placed values but constants, which the graph itself has.
+class PlacedValues final : public StoredValues {
+ public:
+  PlacedValues(const Plan& plan, const std::vector<std::byte*>& memory, ValueId root)
+      : plan_(plan), memory_(memory), root_(root) {}
+
+  bool contains(ValueId value) const override {
+    const Placement* placement = find(value);
+    return placement != nullptr && plan_.buffers[placement->buffer].kind != BufferKind::Constant;
+  }
+
+  Scalar load(ValueId value, const Coordinates& at) const override {
+    return load(*find(value), at);
+  }
+
+  Scalar load(const Placement& placement, const Coordinates& at) const {
+    const PlanBuffer& buffer = plan_.buffers[placement.buffer];
+    Coordinates absolute = at;
+    for (std::size_t d = 0; d < at.size(); ++d) absolute[d] += placement.offset[d];
+    const std::int64_t element = address(buffer.layout, buffer.shape, absolute);
+    return Scalar::load(buffer.dtype,
+                        memory_[placement.buffer] + element * size_bytes(buffer.dtype));
+  }
+
+ private:
+  const Placement* find(ValueId value) const {
+    const auto packed = plan_.operand_placed.find({root_, value});
+    if (packed != plan_.operand_placed.end()) return &packed->second;
+    const auto placed = plan_.placed.find(value);
+    return placed == plan_.placed.end() ? nullptr : &placed->second;
+  }
+
+  const Plan& plan_;
+  const std::vector<std::byte*>& memory_;  // by plan buffer
+  ValueId root_;
+};
+
+// splitmix64 (Steele, Lea, Flood 2014).
+std::uint64_t next_random(std::uint64_t& state) {
+  std::uint64_t z = (state += 0x9E3779B97F4A7C15U);
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+  return z ^ (z >> 31);
+}
+
+struct Sample {
+  Coordinates at;
+  Element want;
+};
+
+bool agrees(DType dtype, const Element& want, const Scalar& got) {
+  if (!is_float(dtype)) return want.bits == got.bits;
+  const double a = want.as_double(), b = got.as_double();
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  return a == b || std::abs(a - b) <= want.error;
+}
+
+class KernelChecker {
+ public:
+  KernelChecker(const Plan& plan, const Program& program, LoadedCode& code,
+                const KernelCheckOptions& options)
+      : plan_(plan),
+        program_(program),
+        code_(code),
+        options_(options),
+        memory_(program),
+        plan_memory_(plan.buffers.size()) {
+    for (std::uint32_t b = 0; b < program.buffers.size(); ++b) {
+      const std::uint32_t plan_buffer = program.buffers[b].plan_buffer;
+      if (plan_buffer != kNone) plan_memory_[plan_buffer] = memory_.at(b);
+    }
+  }
+
+  Result<KernelCheckCounts> run(std::span<const std::vector<std::byte>> states,
+                                std::span<const KernelCheckFrame> frames) {
+    memory_.fill(BufferKind::State, states);
+    for (std::size_t frame = 0; frame < frames.size(); ++frame) {
+      if (frame > 0) memory_.advance();
+      memory_.fill(BufferKind::Input, frames[frame].inputs);
+      INGOT_RETURN_IF_ERROR(run_frame(frame + 1 == frames.size()));
+    }
+    return counts_;
+  }
+
+ private:
+  Result<void> run_frame(bool judge) {
+    for (std::size_t i = 0; i < program_.calls.size(); ++i) {
+      const ProgramCall& call = program_.calls[i];
+      INGOT_CHECK(call.kind != CallKind::Copy, "copies are not run on the build host");
+      if (call.kind == CallKind::Fill) {
+        const std::uint32_t buffer = call.buffers[0];
+        std::memset(memory_.at(buffer), call.fill, program_.buffers[buffer].size_bytes);
+        continue;
+      }
+      // Before the call: it may write over what it reads.
+      std::vector<Sample> samples;
+      if (judge) samples = take_samples(plan_.kernels[call.plan_kernel], i);
+      std::vector<std::byte*> buffers;
+      for (const std::uint32_t buffer : call.buffers) buffers.push_back(memory_.at(buffer));
+      INGOT_RETURN_IF_ERROR(code_.run(call.kernel, buffers, call.grid));
+      if (judge) INGOT_RETURN_IF_ERROR(compare(plan_.kernels[call.plan_kernel], i, samples));
+      if (judge && options_.progress) options_.progress(i + 1, program_.calls.size());
+    }
+    return {};
+  }
+
+  // Whether the kernel only copies its root from where it is placed.
+  bool is_copy(const PlanKernel& kernel) const {
+    const auto placed = plan_.placed.find(kernel.root);
+    return placed != plan_.placed.end() && (placed->second.buffer != kernel.destination.buffer ||
+                                            placed->second.offset != kernel.destination.offset);
+  }
+
+  // Corners first, then anywhere.
+  std::vector<Sample> take_samples(const PlanKernel& kernel, std::size_t call) const {
+    const Shape& shape = (*plan_.graph)[kernel.root].shape;
+    const std::int64_t elements = element_count(shape);
+    const PlacedValues stored(plan_, plan_memory_, kernel.root);
+    ElementEvaluator evaluator(*plan_.graph, stored);
+    const bool copy = is_copy(kernel) && stored.contains(kernel.root);
+    std::uint64_t random = options_.seed + call;
+    std::uint64_t steps = 0;
+    std::vector<Sample> samples;
+    const std::int64_t most = std::min<std::int64_t>(options_.elements, elements);
+    for (std::int64_t i = 0; i < most; ++i) {
+      if (i >= 2 && steps > options_.steps_per_kernel) break;
+      std::int64_t flat = i;
+      if (most < elements) {
+        flat = i == 0   ? 0
+               : i == 1 ? elements - 1
+                        : static_cast<std::int64_t>(next_random(random) %
+                                                    static_cast<std::uint64_t>(elements));
+      }
+      Sample sample;
+      sample.at.resize(shape.size());
+      for (std::size_t d = shape.size(); d-- > 0;) {
+        sample.at[d] = flat % shape[d];
+        flat /= shape[d];
+      }
+      if (copy) {
+        sample.want.bits = stored.load(kernel.root, sample.at).bits;
+      } else {
+        sample.want = evaluator.evaluate(kernel.root, sample.at, kMostSteps);
+        steps += evaluator.steps();
+      }
+      samples.push_back(std::move(sample));
+    }
+    return samples;
+  }
+
+  Result<void> compare(const PlanKernel& kernel, std::size_t call,
+                       const std::vector<Sample>& samples) {
+    ++counts_.kernels;
+    const DType dtype = (*plan_.graph)[kernel.root].dtype;
+    const PlacedValues stored(plan_, plan_memory_, kernel.root);
+    for (const Sample& sample : samples) {
+      ++counts_.elements;
+      if (sample.want.undecided) {
+        ++counts_.undecided;
+        continue;
+      }
+      const Scalar got = stored.load(kernel.destination, sample.at);
+      if (agrees(dtype, sample.want, got)) continue;
+      const Scalar want{is_float(dtype) ? DType::F64 : dtype, sample.want.bits};
+      Diagnostic diagnostic;
+      diagnostic.code = "kernel-differs";
+      diagnostic.node = kernel.name;
+      diagnostic.message = fmt::format(
+          "call {}, kernel {}, element [{}]: the machine code gives {}, the graph in double "
+          "precision {}; allowed difference {:.3g}",
+          call, program_.kernels[program_.calls[call].kernel]->name, fmt::join(sample.at, ","),
+          to_text(got), to_text(want), sample.want.error);
+      return fail(ExitCode::Internal, std::move(diagnostic));
+    }
+    return {};
+  }
+
+  // Of one element.
+  static constexpr std::uint64_t kMostSteps = 20'000'000;
+
+  const Plan& plan_;
+  const Program& program_;
+  LoadedCode& code_;
+  const KernelCheckOptions& options_;
+  FrameMemory memory_;
+  std::vector<std::byte*> plan_memory_;  // by plan buffer
+  KernelCheckCounts counts_;
+};
+
+}  // namespace
+
+Result<KernelCheckCounts> check_kernels(const Plan& plan, const Program& program, LoadedCode& code,
+                                        std::span<const std::vector<std::byte>> states,
+                                        std::span<const KernelCheckFrame> frames,
+                                        const KernelCheckOptions& options) {
+  return KernelChecker(plan, program, code, options).run(states, frames);
+}
+
+}  // namespace ingot
