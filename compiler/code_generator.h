@@ -62,7 +62,7 @@ class KernelRunner {
  public:
   struct Call {
     const ScheduledKernel* kernel = nullptr;
-    std::vector<std::byte*> buffers;  // in parameter order, 64-byte aligned
+    std::vector<std::byte*> buffers;  // in parameter order, aligned for their elements
   };
   virtual ~KernelRunner() = default;
   // Runs the calls in order; equal kernels are compiled once.

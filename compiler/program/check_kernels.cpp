@@ -5,88 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <memory>
-#include <new>
 
 #include "base/check.h"
 #include "compiler/graph/evaluate_element.h"
+#include "compiler/program/program_memory.h"
 
 namespace ingot {
 namespace {
 
 using Coordinates = ElementEvaluator::Coordinates;
-
-constexpr std::align_val_t kAlignment{kRegionAlignment};
-struct AlignedDelete {
-  void operator()(std::byte* bytes) const { ::operator delete(bytes, kAlignment); }
-};
-using AlignedBytes = std::unique_ptr<std::byte[], AlignedDelete>;
-
-AlignedBytes allocate(std::size_t size, int fill) {
-  // Vectors may read behind the last element, never behind its region.
-  size = (size + kRegionAlignment - 1) / kRegionAlignment * kRegionAlignment + kRegionAlignment;
-  auto* bytes = static_cast<std::byte*>(::operator new(size, kAlignment));
-  std::memset(bytes, fill, size);
-  return AlignedBytes(bytes);
-}
-
-// Memory of a frame as a loader lays it out, but that scratch starts as NaNs.
-class FrameMemory {
- public:
-  explicit FrameMemory(const Program& program) : program_(program) {
-    constexpr int kPoison = 0xFF;
-    for (const ProgramArena& arena : program.arenas) {
-      arenas_.push_back(allocate(arena.size_bytes, arena.state ? 0 : kPoison));
-    }
-    for (const ProgramBuffer& buffer : program.buffers) {
-      if (buffer.kind == BufferKind::Constant) {
-        // Only read: kernels store to their first parameter, which is never a constant.
-        address_.push_back(
-            const_cast<std::byte*>(program.constants[buffer.constant].bytes->data()));
-      } else if (buffer.arena != kNone) {
-        address_.push_back(arenas_[buffer.arena].get() + buffer.arena_offset);
-      } else {
-        slots_.push_back(allocate(buffer.size_bytes, 0));
-        address_.push_back(slots_.back().get());
-      }
-    }
-  }
-
-  [[nodiscard]] std::byte* at(std::uint32_t buffer) const { return address_[buffer]; }
-
-  // Bytes of the slots of one kind, in the order of Program::io.
-  void fill(BufferKind kind, std::span<const std::vector<std::byte>> values) {
-    std::size_t next = 0;
-    for (std::uint32_t io = 0; io < program_.io.size() && next < values.size(); ++io) {
-      if (program_.io[io].kind != kind) continue;
-      const std::vector<std::byte>& bytes = values[next++];
-      for (std::uint32_t b = 0; b < program_.buffers.size(); ++b) {
-        const ProgramBuffer& buffer = program_.buffers[b];
-        if (buffer.kind != kind || buffer.io != io || bytes.empty()) continue;
-        std::memcpy(address_[b], bytes.data(),
-                    std::min<std::size_t>(bytes.size(), buffer.size_bytes));
-      }
-    }
-  }
-
-  // The end of a frame: what is next becomes the state.
-  void advance() {
-    for (std::uint32_t next = 0; next < program_.buffers.size(); ++next) {
-      if (program_.buffers[next].kind != BufferKind::NextState) continue;
-      for (std::uint32_t b = 0; b < program_.buffers.size(); ++b) {
-        const ProgramBuffer& buffer = program_.buffers[b];
-        if (buffer.kind != BufferKind::State || buffer.io != program_.buffers[next].io) continue;
-        std::memcpy(address_[b], address_[next], buffer.size_bytes);
-      }
-    }
-  }
-
- private:
-  const Program& program_;
-  std::vector<AlignedBytes> arenas_, slots_;
-  std::vector<std::byte*> address_;  // by program buffer
-};
 
 // What one kernel reads: placed values but constants, which the graph itself has.
 class PlacedValues final : public StoredValues {
@@ -153,7 +80,7 @@ class KernelChecker {
         program_(program),
         code_(code),
         options_(options),
-        memory_(program),
+        memory_(program, ScratchFill::NotANumber),
         plan_memory_(plan.buffers.size()) {
     for (std::uint32_t b = 0; b < program.buffers.size(); ++b) {
       const std::uint32_t plan_buffer = program.buffers[b].plan_buffer;
@@ -163,10 +90,10 @@ class KernelChecker {
 
   Result<KernelCheckCounts> run(std::span<const std::vector<std::byte>> states,
                                 std::span<const KernelCheckFrame> frames) {
-    memory_.fill(BufferKind::State, states);
+    memory_.write(BufferKind::State, states);
     for (std::size_t frame = 0; frame < frames.size(); ++frame) {
       if (frame > 0) memory_.advance();
-      memory_.fill(BufferKind::Input, frames[frame].inputs);
+      memory_.write(BufferKind::Input, frames[frame].inputs);
       INGOT_RETURN_IF_ERROR(run_frame(frame + 1 == frames.size()));
     }
     return counts_;
@@ -176,18 +103,14 @@ class KernelChecker {
   Result<void> run_frame(bool judge) {
     for (std::size_t i = 0; i < program_.calls.size(); ++i) {
       const ProgramCall& call = program_.calls[i];
-      INGOT_CHECK(call.kind != CallKind::Copy, "copies are not run on the build host");
-      if (call.kind == CallKind::Fill) {
-        const std::uint32_t buffer = call.buffers[0];
-        std::memset(memory_.at(buffer), call.fill, program_.buffers[buffer].size_bytes);
+      if (call.kind != CallKind::Program) {
+        memory_.run_fill(call);
         continue;
       }
       // Before the call: it may write over what it reads.
       std::vector<Sample> samples;
       if (judge) samples = take_samples(plan_.kernels[call.plan_kernel], i);
-      std::vector<std::byte*> buffers;
-      for (const std::uint32_t buffer : call.buffers) buffers.push_back(memory_.at(buffer));
-      INGOT_RETURN_IF_ERROR(code_.run(call.kernel, buffers, call.grid));
+      INGOT_RETURN_IF_ERROR(code_.run(call.kernel, memory_.arguments(call), call.grid));
       if (judge) INGOT_RETURN_IF_ERROR(compare(plan_.kernels[call.plan_kernel], i, samples));
       if (judge && options_.progress) options_.progress(i + 1, program_.calls.size());
     }
@@ -272,7 +195,7 @@ class KernelChecker {
   const Program& program_;
   LoadedCode& code_;
   const KernelCheckOptions& options_;
-  FrameMemory memory_;
+  ProgramMemory memory_;
   std::vector<std::byte*> plan_memory_;  // by plan buffer
   KernelCheckCounts counts_;
 };
