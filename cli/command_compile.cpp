@@ -287,7 +287,7 @@ struct Report {
   std::vector<Progress::StageTime> times;
 };
 
-VariantReport report_variant(const CompiledVariant& compiled, const VariantCheck& check) {
+VariantReport report_variant(const CompiledVariant& compiled) {
   VariantReport report;
   report.name =
       compiled.camera.empty() ? compiled.target.name : compiled.camera + "/" + compiled.target.name;
@@ -304,7 +304,6 @@ VariantReport report_variant(const CompiledVariant& compiled, const VariantCheck
   for (const CodeBlob::Entry& entry : compiled.code.entries) {
     report.stack_bytes = std::max(report.stack_bytes, entry.stack_bytes);
   }
-  report.check = check;
   report.kernels = compiled.checked;
   return report;
 }
@@ -388,6 +387,17 @@ std::string report_text(const Report& report) {
 // ---------------------------------------------------------------------------------------------
 // The command
 
+// Weights exist once while the artifact is written, once while it is checked: what has been used is
+// given back.
+Result<std::vector<std::byte>> encode_and_release(Compiled& compiled, const ArtifactFacts& facts,
+                                                  const std::string& source) {
+  INGOT_ASSIGN(const artifact::ArtifactContents contents,
+               about(source, encode_program(compiled, facts)));
+  Result<std::vector<std::byte>> bytes = about(source, artifact::encode(contents));
+  for (CompiledVariant& variant : compiled.variants) variant.program.constants.clear();
+  return bytes;
+}
+
 ProgressStyle progress_style(const CompileCommandOptions& options) {
   return options.no_progress || options.json ? ProgressStyle::None : default_progress_style();
 }
@@ -403,16 +413,19 @@ Result<Report> compile_source(const CompileCommandOptions& options, const Reques
   const std::unique_ptr<CodeGenerator> generator = make_llvm_code_generator();
   const CompileOptions how = compile_options(options, request, progress);
   const std::unique_ptr<KernelRunner> runner = make_native_runner(how.jobs);
-  INGOT_ASSIGN(const Compiled compiled,
+  INGOT_ASSIGN(Compiled compiled,
                about(source, compile(sources.pipeline.input, how, *generator, *runner)));
   warn_of_idle_inputs(compiled.idle_inputs, source, warnings);
 
   // From here on nothing is compiled: the call lists become bytes, which are signed and checked.
   progress.report("encode");
   const ArtifactFacts facts = artifact_facts(options, request, sources);
-  INGOT_ASSIGN(const artifact::ArtifactContents contents,
-               about(source, encode_program(compiled, facts)));
-  INGOT_ASSIGN(std::vector<std::byte> bytes, about(source, artifact::encode(contents)));
+  sources = {};
+  Report report;
+  for (const CompiledVariant& variant : compiled.variants) {
+    report.variants.push_back(report_variant(variant));
+  }
+  INGOT_ASSIGN(std::vector<std::byte> bytes, encode_and_release(compiled, facts, source));
   INGOT_ASSIGN(bytes, about(source, sign_all(std::move(bytes), request)));
   progress.report("check");
   INGOT_ASSIGN(const std::vector<VariantCheck> checks, self_check(bytes, source, request.check));
@@ -427,16 +440,13 @@ Result<Report> compile_source(const CompileCommandOptions& options, const Reques
   INGOT_RETURN_IF_ERROR(outputs.commit());
   progress.finish();
 
-  Report report;
   report.output = options.output;
   INGOT_ASSIGN(const artifact::Digest id, artifact::artifact_id(bytes));
   report.id = artifact::to_hex(id);
   report.product = facts.product;
   report.signatures = request.keys.size();
   report.file_bytes = bytes.size();
-  for (std::size_t i = 0; i < compiled.variants.size(); ++i) {
-    report.variants.push_back(report_variant(compiled.variants[i], checks[i]));
-  }
+  for (std::size_t i = 0; i < checks.size(); ++i) report.variants[i].check = checks[i];
   report.idle_inputs = compiled.idle_inputs;
   report.times = progress.times();
   return report;
