@@ -1,5 +1,7 @@
 // Loads, stores and registers. What decides their form is how the lanes of an address lie in
 // memory: next to each other, all at one place, or anyhow.
+#include <llvm/IR/InlineAsm.h>
+
 #include "codegen/kernel_emitter.h"
 
 namespace ingot {
@@ -73,6 +75,12 @@ KernelEmitter::Spread KernelEmitter::spread_of(const LinearIndex& address) {
   return spread;
 }
 
+// The same pointer, of which the optimizer knows nothing.
+llvm::Value* KernelEmitter::opaque(llvm::Value* pointer) {
+  auto* const type = llvm::FunctionType::get(pointer->getType(), {pointer->getType()}, false);
+  return builder_.CreateCall(type, llvm::InlineAsm::get(type, "", "=r,0", false), {pointer});
+}
+
 // The sum of an outer loop's terms is added outside of the inner loops, constants at the very end,
 // where they become the displacement of the access.
 llvm::Value* KernelEmitter::pointer_to(std::uint32_t parameter, const LinearIndex& address) {
@@ -94,7 +102,8 @@ llvm::Value* KernelEmitter::pointer_to(std::uint32_t parameter, const LinearInde
     }
     begin = end;
     const auto extend = [&] {
-      return builder_.CreateGEP(element, pointer, compute_linear(group).value);
+      llvm::Value* const sum = builder_.CreateGEP(element, pointer, compute_linear(group).value);
+      return begin == terms.size() && scope > 0 ? opaque(sum) : sum;
     };
     auto& values = scopes_[static_cast<std::size_t>(scope)].values;
     const auto found = momentary ? values.end() : values.find(key);
@@ -251,6 +260,9 @@ void KernelEmitter::store_per_lane(const StoreStatement& statement, llvm::Value*
   });
 }
 
+// The first cache keeps what is in use.
+constexpr std::uint32_t kSecondCache = 2;
+
 void KernelEmitter::prefetch(const PrefetchStatement& statement) {
   LinearIndex address = index_.linearize(statement.address);
   if (depends_on_lane(statement.address)) {
@@ -260,13 +272,13 @@ void KernelEmitter::prefetch(const PrefetchStatement& statement) {
     address = index_.linearize(statement.address);
     builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
                              {pointer_to(statement.parameter, address), builder_.getInt32(0),
-                              builder_.getInt32(3), builder_.getInt32(1)});
+                              builder_.getInt32(kSecondCache), builder_.getInt32(1)});
     index_.bind(*vector_variable_, all);
     return;
   }
   builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
                            {pointer_to(statement.parameter, address), builder_.getInt32(0),
-                            builder_.getInt32(3), builder_.getInt32(1)});
+                            builder_.getInt32(kSecondCache), builder_.getInt32(1)});
 }
 
 std::optional<KernelEmitter::RegisterPlace> KernelEmitter::register_place(std::uint32_t array,

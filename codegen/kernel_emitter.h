@@ -101,6 +101,7 @@ class KernelEmitter {
   [[nodiscard]] Emitted read_register(const Expr& expr);
   void prefetch(const PrefetchStatement& statement);
   [[nodiscard]] Spread spread_of(const LinearIndex& address);
+  [[nodiscard]] llvm::Value* opaque(llvm::Value* pointer);
   [[nodiscard]] llvm::Value* pointer_to(std::uint32_t parameter, const LinearIndex& address);
   [[nodiscard]] llvm::Value* load_at(std::uint32_t parameter, llvm::Value* address, int lanes);
   void store_at(std::uint32_t parameter, llvm::Value* address, llvm::Value* value);

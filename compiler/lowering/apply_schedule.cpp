@@ -14,6 +14,8 @@
 namespace ingot {
 namespace {
 
+constexpr std::int64_t kLineBytes = 64;  // of a cache
+
 Statement loop(std::uint32_t variable, Block body) {
   return Statement{ForStatement{variable, std::move(body)}};
 }
@@ -261,6 +263,44 @@ class Applier {
     return body;
   }
 
+  // The load of `parameter` below an expression.
+  const Expr* find_load(ExprId id, std::uint32_t parameter) const {
+    const Expr& expr = source_.pool[id];
+    if (expr.kind == ExprKind::Load && expr.id == parameter) return &expr;
+    for (const ExprId operand : expr.operands) {
+      if (const Expr* found = find_load(operand, parameter)) return found;
+    }
+    return nullptr;
+  }
+
+  // What one turn of the innermost real reduce loop asks for ahead; the coordinate of its range is
+  // that of the first turn.
+  Block prefetches(const Expr& reduce) {
+    Block out;
+    if (!schedule_.prefetch) return out;
+    const PrefetchStep& step = *schedule_.prefetch;
+    const Expr* load = find_load(reduce.operands[0], step.parameter);
+    if (load == nullptr) return out;
+    for (std::uint32_t range = 0; range < source_.ranges.size(); ++range) {
+      if (!source_.ranges[range].is_reduce) set_coordinate(range, base_[range]);
+    }
+    std::vector<ExprId> coordinates = load->operands;
+    if (load->gated) coordinates.pop_back();
+    const std::int64_t line = kLineBytes / size_bytes(load->dtype);
+    ExprId tile = pool().index(0);
+    if (parallel_) tile = pool().variable(*parallel_);
+    if (!serial_.empty()) tile = pool().variable(serial_.back());
+    const std::int64_t shares = (step.lines + step.share - 1) / step.share;
+    const ExprId first = pool().mul(pool().floor_mod(tile, shares), step.share * line);
+    const ExprId ahead = pool().add(pool().add(address(step.parameter, coordinates), first),
+                                    pool().index(step.distance));
+    for (std::int64_t i = 0; i < step.share; ++i) {
+      out.push_back(Statement{
+          PrefetchStatement{step.parameter, simplify(pool().add(ahead, pool().index(i * line)))}});
+    }
+    return out;
+  }
+
   Statement accumulate(const Expr& reduce, std::uint32_t array, ExprId element, ExprId lane) {
     const ExprId sum = pool().read_register(array, reduce.dtype, element, lane);
     const ExprId value = translate(reduce.operands[0]);
@@ -295,26 +335,37 @@ class Applier {
     auto inner = [&] { return reduce_loops(reduce, depth + 1, body); };
     const std::string& name = source_.ranges[step.range].name;
     if (step.split <= 1) {
-      return counted_loop(step, name, extent(step.range), pool().index(0), step.unroll, inner);
+      auto ahead = [&]() -> Block { return is_innermost(depth) ? prefetches(reduce) : Block{}; };
+      return counted_loop(step, name, extent(step.range), pool().index(0), step.unroll, inner,
+                          ahead);
     }
     const std::int64_t blocks = extent(step.range) / step.split;
     const std::int64_t rest = extent(step.range) % step.split;
     Block out;
     const std::uint32_t block =
         add_variable(name + "o", blocks, blocks == 1 ? LoopKind::Unroll : LoopKind::Serial);
-    out.push_back(loop(
-        block, counted_loop(step, name, step.split, pool().mul(pool().variable(block), step.split),
-                            step.unroll, inner)));
+    const ExprId first = pool().mul(pool().variable(block), step.split);
+    set_coordinate(step.range, first);
+    Block turn;
+    if (is_innermost(depth)) turn = prefetches(reduce);
+    append(turn, counted_loop(step, name, step.split, first, step.unroll, inner));
+    out.push_back(loop(block, std::move(turn)));
     if (rest > 0) {
       append(out, counted_loop(step, name, rest, pool().index(blocks * step.split), 1, inner));
     }
     return out;
   }
 
-  // `count` turns from `start` on, `unroll` of them written out (unroll divides count).
-  template <typename Body>
+  bool is_innermost(std::size_t depth) const { return depth + 1 == schedule_.reduces.size(); }
+
+  static Block nothing() { return {}; }
+
+  // `count` turns from `start` on, `unroll` of them written out (unroll divides count); `ahead`
+  // stands before them.
+  template <typename Body, typename Ahead = Block (*)()>
   Block counted_loop(const ReduceStep& step, const std::string& name, std::int64_t count,
-                     ExprId start, std::int64_t unroll, const Body& body) {
+                     ExprId start, std::int64_t unroll, const Body& body,
+                     const Ahead& ahead = nothing) {
     Block out;
     if (unroll == count) {
       const std::uint32_t variable = add_variable(name, count, LoopKind::Unroll);
@@ -324,14 +375,15 @@ class Applier {
     }
     const std::uint32_t variable = add_variable(name, count / unroll, LoopKind::Serial);
     const ExprId first = pool().add(start, pool().mul(pool().variable(variable), unroll));
+    set_coordinate(step.range, first);
+    Block unrolled = ahead();
     if (unroll == 1) {
-      set_coordinate(step.range, first);
-      out.push_back(loop(variable, body()));
+      append(unrolled, body());
+      out.push_back(loop(variable, std::move(unrolled)));
       return out;
     }
     const std::uint32_t inner = add_variable(name + "u", unroll, LoopKind::Unroll);
     set_coordinate(step.range, pool().add(first, pool().variable(inner)));
-    Block unrolled;
     unrolled.push_back(loop(inner, body()));
     out.push_back(loop(variable, std::move(unrolled)));
     return out;

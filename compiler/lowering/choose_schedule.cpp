@@ -21,6 +21,11 @@ constexpr std::int64_t kMostParallelTurns = 65535;  // CALLS.grid
 constexpr double kGatherCost = 4.0;
 // Reduce turns over which an access outside of the reduce costs as much as one inside.
 constexpr double kOutsideTurns = 8.0;
+constexpr std::int64_t kLineBytes = 64;
+// Constants below this stay in the first caches.
+constexpr std::int64_t kPrefetchedBytes = 64 << 10;
+// Ahead of a stream that is read once.
+constexpr std::int64_t kStreamDistanceBytes = 4096;
 // Fixed cost of a tile in units of one of its elements.
 constexpr double kTileOverhead = 1.5;
 
@@ -58,6 +63,7 @@ class Chooser {
     choose_reduces();
     choose_outer();
     pack_constants();
+    choose_prefetch();
     return std::move(schedule_);
   }
 
@@ -406,7 +412,7 @@ class Chooser {
     const std::int64_t turns = inner.split > 1 ? inner.split : extent(inner.range);
     if (per_turn * turns <= 64) {
       inner.unroll = turns;
-    } else if (per_turn <= 8) {
+    } else {
       inner.unroll = turns % 4 == 0 ? 4 : turns % 2 == 0 ? 2 : 1;
     }
   }
@@ -504,6 +510,41 @@ class Chooser {
     return layout;
   }
 
+  // --- prefetch
+
+  // The next panel of packed weights while this one is used, across the end of the call too: the
+  // constants of an artifact stand in the order of its calls.
+  void choose_prefetch() {
+    if (!schedule_.vector || schedule_.reduces.empty() || !is_contraction()) return;
+    for (const Schedule::Packing& packing : schedule_.packings) {
+      const KernelParameter& parameter = kernel_.parameters[packing.parameter];
+      const std::int64_t element = size_bytes(parameter.dtype);
+      const bool is_inside = std::ranges::any_of(sites_, [&](const AccessSite& site) {
+        return site.parameter == packing.parameter && site.inside_reduce;
+      });
+      if (!is_inside || packing.layout.block_dim < 0 ||
+          element_count(packing.layout, parameter.shape) * element < kPrefetchedBytes) {
+        continue;
+      }
+      std::int64_t tiles = 1;
+      for (std::uint32_t range : schedule_.outer) {
+        if (range != schedule_.vector->range) tiles *= turns(range);
+      }
+      const ReduceStep& inner = schedule_.reduces.back();
+      const std::int64_t turns = inner.split > 1 ? inner.split : inner.unroll;
+      PrefetchStep step;
+      step.parameter = packing.parameter;
+      step.lines = std::max<std::int64_t>(1, turns * packing.layout.block * element / kLineBytes);
+      step.share = (step.lines + tiles - 1) / tiles;
+      step.distance =
+          tiles > 1 ? strides(packing.layout,
+                              parameter.shape)[static_cast<std::size_t>(packing.layout.block_dim)]
+                    : kStreamDistanceBytes / element;
+      schedule_.prefetch = step;
+      return;
+    }
+  }
+
   const RangedKernel& kernel_;
   const std::vector<bool>& is_constant_;
   const Target& target_;
@@ -567,6 +608,12 @@ std::vector<std::string> to_steps(const Schedule& schedule, const RangedKernel& 
   if (schedule.vector_reduce) {
     steps.push_back(fmt::format("vector-reduce {} {}", range_name(schedule.vector_reduce->range),
                                 schedule.vector_reduce->lanes));
+  }
+  if (schedule.prefetch) {
+    const PrefetchStep& step = *schedule.prefetch;
+    steps.push_back(fmt::format("prefetch {} +{} share {} of {}",
+                                kernel.parameters[step.parameter].name, step.distance, step.share,
+                                step.lines));
   }
   std::string outer = "loops";
   for (std::size_t i = 0; i < schedule.outer.size(); ++i) {

@@ -43,6 +43,16 @@ struct ReduceStep {
   std::int64_t unroll = 1;
 };
 
+// A packed constant is asked for ahead of its use. Each turn of the innermost reduce loop that is
+// really a loop (of its blocks, if it is split) reads `lines` cache lines in a row, and asks for
+// `share` of those that stand `distance` elements behind them: tile t of a panel for lines
+// t * share, t * share + 1 ... (modulo `lines`), so that the tiles fetch the next panel together.
+struct PrefetchStep {
+  std::uint32_t parameter = 0;
+  std::int64_t distance = 0;
+  std::int64_t lines = 1, share = 1;
+};
+
 struct Schedule {
   std::optional<VectorStep> vector;
   std::vector<TileStep> tiles;
@@ -57,6 +67,7 @@ struct Schedule {
     Layout layout;
   };
   std::vector<Packing> packings;
+  std::optional<PrefetchStep> prefetch;
 };
 
 // Chooses by the facts of the target. Deterministic; measures nothing.

@@ -47,9 +47,21 @@ TEST(Schedule, TilesFillTheRegistersOfEachTarget) {
   const auto v4 = steps_of(graph, target("x86-64-v4"));
   EXPECT_TRUE(has(v4, "vector a1 16x2 exact"));
   EXPECT_TRUE(has(v4, "tile a3 14"));
-  EXPECT_TRUE(has(v4, "reduce k4 split 16 unroll 1"));
+  EXPECT_TRUE(has(v4, "reduce k4 split 16 unroll 4"));
   const auto arm = steps_of(graph, target("aarch64"));
   EXPECT_TRUE(has(arm, "tile a3 14") || has(arm, "tile a1 14"));
+}
+
+// The next panel (64 channels in, 3x3, 32 out) is fetched by the tiles of this one; what fits into
+// the first caches needs none.
+TEST(Schedule, TilesFetchTheNextPanelTogether) {
+  const auto large = steps_of(convolution_chain(64, 56), target("x86-64-v4"));
+  EXPECT_TRUE(has(large, "prefetch in1 +18432 share 1 of 32"));
+  const auto few_tiles = steps_of(convolution_chain(512, 7), target("x86-64-v4"));
+  EXPECT_TRUE(has(few_tiles, "prefetch in1 +147456 share 8 of 32"));
+  const auto small = steps_of(convolution_chain(16, 56), target("x86-64-v4"));
+  EXPECT_FALSE(std::ranges::any_of(
+      small, [](const std::string& step) { return step.starts_with("prefetch"); }));
 }
 
 TEST(Schedule, ChannelsOfTheInputGoInsideOfTheWindow) {
