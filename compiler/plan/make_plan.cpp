@@ -449,12 +449,22 @@ class Planner {
     return false;
   }
 
+  // Parts that are copied into several concatenations decide as those that are computed in place.
+  bool joins_blocked(const Node& concat) const {
+    return std::ranges::any_of(concat.inputs, [&](ValueId part) {
+      const auto placement = plan_.placed.find(part);
+      return placement != plan_.placed.end() && wants_block_.contains(placement->second.buffer) &&
+             plan_.buffers[placement->second.buffer].shape.size() == concat.shape.size();
+    });
+  }
+
   bool wants_channel_block(std::uint32_t i) const {
     const Node& n = node(i);
     if (n.shape.size() < 3) return false;
     for (std::uint32_t member = 0; member <= i; ++member) {
       if (region_[member] == i && is_convolution(member)) return true;
     }
+    if (is<ConcatOp>(n)) return joins_blocked(n);
     if (is_movement(n) && !is<ViewOp>(n)) return false;
     std::set<ValueId> seen;
     return reads_blocked(ValueId{i}, n.shape.size(), n.shape[1], seen);

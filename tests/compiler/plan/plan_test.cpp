@@ -41,6 +41,32 @@ TEST(Plan, ScratchBetweenConvolutionsHasBlocksAndAHalo) {
       << text;
 }
 
+// Two concatenations of the same convolutions: one of them gets copies.
+TEST(Plan, ConcatenationsOfCopiesHaveBlocksToo) {
+  GraphBuilder b("dense");
+  const ValueId x = b.input("x", DType::F32, {1, 16, 8, 8});
+  const GraphBuilder::Convolution one{{1, 1}, {1, 1}, {0, 0}, {8, 8}, 1};
+  const auto weights = [&](std::int64_t out, std::int64_t in) {
+    const Shape shape = {out, in, 1, 1};
+    return b.constant(
+        Tensor::own(DType::F32, shape, generate_input("w", DType::F32, shape, 1, -1, 1)));
+  };
+  const ValueId first = b.convolution(x, weights(16, 16), one);
+  const ValueId second = b.convolution(first, weights(16, 16), one);
+  const ValueId two[] = {first, second};
+  const ValueId pair = b.concat(two, 1);
+  const ValueId third = b.convolution(b.max(pair, b.like(pair, 0)), weights(16, 32), one);
+  const ValueId all[] = {first, second, third};
+  b.output("y", b.convolution(b.concat(all, 1), weights(16, 48), one));
+  const Graph graph = b.take();
+  const auto plan = make_plan(graph, find_target("x86-64-v4").value(), PlanOptions{});
+  ASSERT_TRUE(plan);
+  for (const PlanBuffer& buffer : plan->buffers) {
+    if (buffer.kind != BufferKind::Scratch) continue;
+    EXPECT_EQ(buffer.layout.block_dim, 1) << print_plan(*plan);
+  }
+}
+
 TEST(Plan, WithoutLayoutsEverythingIsRowMajor) {
   const Graph graph = two_convolutions();
   const auto plan = make_plan(graph, default_target(), PlanOptions{false, false});
