@@ -70,6 +70,13 @@ TEST_F(Signing, AnIdThatIsNotListedIsFive) {
   EXPECT_EQ(folder.tool({"verify", "m.ingot", "--pub", "a.pub", "--ids", "bad.txt"}).exit, 3);
 }
 
+TEST_F(Signing, VerifySaysWhatWouldHelp) {
+  EXPECT_NE(folder.tool({"verify", "m.ingot"}).errors.find("--pub"), std::string::npos);
+  const std::string errors =
+      folder.tool({"verify", "m.ingot", "--pub", "a.pub", "--product", "cabin"}).errors;
+  EXPECT_NE(errors.find("product 'road', and 'cabin'"), std::string::npos) << errors;
+}
+
 TEST_F(Signing, AnotherProductOrDeviceIsSix) {
   EXPECT_EQ(verify({"--pub", "a.pub", "--product", "cabin"}), 6);
   EXPECT_EQ(verify({"--pub", "a.pub", "--min-security-counter", "4"}), 6);
