@@ -718,11 +718,16 @@ void warn_of_unread_stages(const Pipeline& pipeline, const PipelineTypes& types,
     for (const std::string& source : values_read(pipeline.stages[ref.index])) self(self, source);
   };
   for (const auto& [name, value] : pipeline.outputs) visit(visit, value);
-  std::set<std::string> undeclared;  // names that the file gives to inputs of the caller
+  std::set<std::string> undeclared;  // names of its own that the file gives to inputs
   for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
+    if (const auto* model = std::get_if<ModelStage>(&pipeline.stages[i].op)) {
+      for (const auto& [input, value] : model->inputs) {
+        const bool unknown = types.find(value).kind == ValueRef::Kind::Unknown;
+        if (unknown && value != input) undeclared.insert(value);
+      }
+    }
     for (const std::string& value : values_read(pipeline.stages[i])) {
       const ValueRef ref = types.find(value);
-      if (ref.kind == ValueRef::Kind::Unknown) undeclared.insert(value);
       if (ref.kind == ValueRef::Kind::Stage && ref.index != i) read[ref.index] = true;
     }
   }

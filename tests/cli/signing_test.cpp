@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "cli/json.h"
@@ -122,6 +123,22 @@ TEST_F(Signing, TheProductsOfPolicyAndCommandLineBothHold) {
   };
   EXPECT_EQ(verify_with("road.json").exit, 0) << verify_with("road.json").errors;
   EXPECT_EQ(verify_with("cabin.json").exit, 6) << verify_with("cabin.json").errors;
+}
+
+// The loader wants 32 bytes; keygen writes a PEM file whose last bytes they are.
+TEST_F(Signing, KeysOfProgramsThatLinkTheLoader) {
+  const ToolResult pem = run_embed(folder.path(), {"m.ingot", "a.pub", "2"});
+  EXPECT_EQ(pem.exit, 8);
+  EXPECT_NE(pem.errors.find("PEM"), std::string::npos) << pem.errors;
+  ASSERT_EQ(std::system(("cd '" + folder.path().string() +
+                         "' && sed '/^-----/d' a.pub | base64 -d | tail -c 32 >a.raw")
+                            .c_str()),
+            0);
+  const ToolResult raw = run_embed(folder.path(), {"m.ingot", "a.raw", "2"});
+  EXPECT_EQ(raw.exit, 0) << raw.errors;
+  const ToolResult replayed = run_replay(folder.path(), {"m.ingot", "--pub-hex", "a.pub"});
+  EXPECT_EQ(replayed.exit, 2);
+  EXPECT_NE(replayed.errors.find("--pub 'a.pub'"), std::string::npos) << replayed.errors;
 }
 
 TEST_F(Signing, SecondSignatureAndPurposes) {

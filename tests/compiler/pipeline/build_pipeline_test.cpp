@@ -282,7 +282,7 @@ TEST(BuildPipeline, StagesThatNobodyReadsAreWarnedAbout) {
     return R"({"id": "first", "model": "slices.onnx"},
               {"id": "img", "queue": "first.outputs[low]", "samples": 1, "concat": 1},
               {"id": "second", "model": "add.onnx", "inputs": {"a": ")" +
-           value + "\"}}";
+           value + R"(", "b": "b"}})";
   };
   const std::string outputs = R"({"sum": "second.sum"})";
   EXPECT_TRUE(warnings_of(build(with(stages("img"), outputs))).empty());
