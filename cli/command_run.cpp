@@ -1,6 +1,8 @@
 // ingot run A.ingot: one frame, or a sequence of frames through one session.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -129,8 +131,37 @@ Result<std::set<std::string>> numbered_entries(const fs::path& folder) {
   return names;
 }
 
+// A tensor's file that no input takes was probably meant for one. Files of other endings, and what
+// has the name of an output, may lie beside the inputs.
+Result<void> refuse_unknown_files(const LoadedArtifact& artifact, const fs::path& folder,
+                                  const NamedSlots& inputs, const NamedSlots& outputs) {
+  std::set<fs::path> unknown;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const fs::path& file = it->path();
+    const std::string stem = file.stem().string();
+    const auto among = [&](const auto& names) {
+      return std::ranges::find(names, stem) != names.end();
+    };
+    if (is_tensor_file(file) && !among(inputs.stems) && !among(outputs.stems)) unknown.insert(file);
+  }
+  if (error) {
+    return fail(ExitCode::Io, "io-error", "cannot read: " + error.message(), folder.string());
+  }
+  if (unknown.empty()) return {};
+  const fs::path& file = *unknown.begin();
+  const std::string stem = file.stem().string();
+  const SlotView* slot = artifact.find_slot(stem);
+  const bool state = slot != nullptr && slot->direction == INGOT_SLOT_STATE;
+  return fail(ExitCode::Usage, "unknown-input",
+              state ? fmt::format("'{}' is a state, and a sequence carries it itself", stem)
+                    : fmt::format("the artifact has no input '{}'", stem),
+              file.string(), fmt::format("inputs: {}", fmt::join(inputs.stems, ", ")));
+}
+
 // All frames from 0000 on. One that is missing must not end the sequence silently.
-Result<std::vector<Frame>> find_frames(const fs::path& folder, const NamedSlots& inputs) {
+Result<std::vector<Frame>> find_frames(const LoadedArtifact& artifact, const fs::path& folder,
+                                       const NamedSlots& inputs, const NamedSlots& outputs) {
   INGOT_ASSIGN(std::set<std::string> numbers, numbered_entries(folder));
   std::vector<Frame> frames;
   while (!numbers.empty()) {
@@ -145,6 +176,7 @@ Result<std::vector<Frame>> find_frames(const fs::path& folder, const NamedSlots&
     for (const std::string& stem : inputs.stems) {
       INGOT_ASSIGN(frame.inputs.emplace_back(), find_tensor_file(folder / frame.name, stem));
     }
+    INGOT_RETURN_IF_ERROR(refuse_unknown_files(artifact, folder / frame.name, inputs, outputs));
     frames.push_back(std::move(frame));
   }
   if (frames.empty()) {
@@ -166,7 +198,8 @@ Result<void> run_sequence(const LoadedArtifact& artifact, const RunOptions& opti
                           Session& session, std::vector<Diagnostic>& warnings) {
   INGOT_ASSIGN(const NamedSlots inputs, slots_of(artifact, INGOT_SLOT_INPUT));
   INGOT_ASSIGN(const NamedSlots outputs, slots_of(artifact, INGOT_SLOT_OUTPUT));
-  INGOT_ASSIGN(const std::vector<Frame> frames, find_frames(options.sequence, inputs));
+  INGOT_ASSIGN(const std::vector<Frame> frames,
+               find_frames(artifact, options.sequence, inputs, outputs));
   OutputSet files;
   for (const Frame& frame : frames) {
     INGOT_RETURN_IF_ERROR(set_frame_inputs(inputs, frame, session));

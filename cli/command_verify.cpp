@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
@@ -17,6 +18,7 @@
 
 #include "artifact/decode.h"
 #include "artifact/policy.h"
+#include "artifact/tables.h"
 #include "artifact/verify_signature.h"
 #include "cli/commands.h"
 #include "cli/json.h"
@@ -128,11 +130,35 @@ Result<std::optional<std::vector<ArtifactId>>> read_ids(const VerifyOptions& opt
   return ids;
 }
 
+std::string trust_hint(ingot_status status) {
+  switch (status) {
+    case INGOT_STATUS_UNSIGNED: return "sign it with ingot sign";
+    case INGOT_STATUS_KEY_UNKNOWN: return "give the signer's public key with --pub or --policy";
+    default: return {};
+  }
+}
+
 Verdict verdict_of(const ingot_error& error, bool established, const std::string& file) {
   Verdict verdict;
   verdict.established = established;
-  if (established && error.number != INGOT_STATUS_OK) verdict.failure = to_failure(error, file);
+  if (established && error.number != INGOT_STATUS_OK) {
+    verdict.failure = to_failure(error, file, trust_hint(error.number));
+  }
   return verdict;
+}
+
+// Both names, where the loader only says that they differ. Needs: an intact artifact.
+std::string product_hint(const std::vector<std::byte>& bytes, const artifact::Policy& policy) {
+  IngotHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const std::string product = artifact::fixed_text(header.product);
+  const std::string family = artifact::fixed_text(header.device_family);
+  if (policy.product && *policy.product != product) {
+    return fmt::format("the artifact is for product '{}', and '{}' is asked for", product,
+                       *policy.product);
+  }
+  return fmt::format("the artifact is for device family '{}', and '{}' is asked for", family,
+                     policy.device_family.value_or(""));
 }
 
 Verdict failed(Failure failure, const std::string& file) {
@@ -275,6 +301,9 @@ Result<Verdicts> find_verdicts(const VerifyOptions& options) {
   const bool trusted = !verdicts.origin.failure;
   verdicts.compatible =
       verdict_of(said.compatible, trusted && said.compatible_known != 0, options.artifact);
+  if (trusted && said.compatible.number == INGOT_STATUS_PRODUCT) {
+    verdicts.compatible.failure->diagnostics.front().hint = product_hint(bytes, policy);
+  }
   // A described device cannot execute anything here, so the numbers are asked of this machine.
   const bool may_run = trusted && (device || !verdicts.compatible.failure);
   verdicts.numbers.established = false;

@@ -11,7 +11,8 @@ CLI::App& add_command(CLI::App& app, const std::string& name, const std::string&
 
 CLI::Option* add_repeatable(CLI::App& command, const std::string& name,
                             std::vector<std::string>& values, const std::string& text) {
-  return command.add_option(name, values, text)->expected(1)->take_all();
+  // One value each: what follows it is a positional argument.
+  return command.add_option(name, values, text)->expected(1)->take_all()->allow_extra_args(false);
 }
 
 }  // namespace ingot::cli

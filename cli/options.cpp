@@ -167,7 +167,7 @@ Result<std::vector<std::byte>> read_file(const std::filesystem::path& path) {
 Result<std::vector<std::byte>> read_artifact_file(const std::filesystem::path& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return read_failure(path, errno);
-  Result<std::vector<std::byte>> bytes = read_all(fd, path, sizeof(IngotHeader));
+  Result<std::vector<std::byte>> bytes = read_all(fd, path, INGOT_MIN_FILE_SIZE);
   if (bytes && bytes->size() >= 8 && std::memcmp(bytes->data(), INGOT_MAGIC, 8) == 0) {
     const bool again = lseek(fd, 0, SEEK_SET) == 0;
     Result<std::vector<std::byte>> rest = read_all(fd, path);

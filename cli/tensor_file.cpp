@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "cli/npy.h"
@@ -13,6 +15,8 @@ namespace ingot::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kEndings[] = {".npy", ".pb", ".bin"};
 
 Result<Tensor> read_pb(const fs::path& path) {
   INGOT_ASSIGN(const OnnxTensor tensor, read_tensor(path));
@@ -61,8 +65,12 @@ Result<Tensor> read_tensor_file(const fs::path& path, DType dtype, const Shape& 
   return tensor;
 }
 
+bool is_tensor_file(const fs::path& path) {
+  return std::ranges::find(kEndings, path.extension().string()) != std::end(kEndings);
+}
+
 Result<fs::path> find_tensor_file(const fs::path& folder, const std::string& stem) {
-  for (const char* ending : {".npy", ".pb", ".bin"}) {
+  for (const char* ending : kEndings) {
     fs::path path = folder / (stem + ending);
     std::error_code error;
     if (fs::exists(path, error)) return path;

@@ -16,6 +16,9 @@ namespace ingot::cli {
 [[nodiscard]] Result<Tensor> read_tensor_file(const std::filesystem::path& path, DType dtype,
                                               const Shape& shape);
 
+// Whether the name ends as that of a tensor: .npy, .pb or .bin.
+[[nodiscard]] bool is_tensor_file(const std::filesystem::path& path);
+
 // FOLDER/STEM.npy, .pb or .bin; Io if there is none.
 [[nodiscard]] Result<std::filesystem::path> find_tensor_file(const std::filesystem::path& folder,
                                                              const std::string& stem);

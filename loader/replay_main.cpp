@@ -98,6 +98,10 @@ int take_value(const char* name, const char* value, Options* options) {
     if (options->key_count == kMaxKeys) return fail_usage("too many keys at", value);
     if (is("--pub")) return add_key_file(value, options);
     if (!key_from_hex(value, options->keys[options->key_count].public_key)) {
+      FileBytes file;
+      const bool is_file = read_file(value, &file);
+      std::free(file.data);
+      if (is_file) return fail_usage("a file is given with --pub, as --pub", value);
       return fail_usage("not 64 hexadecimal digits:", value);
     }
     ++options->key_count;

@@ -1,6 +1,7 @@
 #include "onnx_frontend/bind_inputs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -48,17 +49,31 @@ class Binding {
 
   void find_inputs() {
     std::set<std::string_view> constants;
+    std::vector<std::string_view> defaults;
     for (const OnnxTensor& tensor : model_.graph.initializers) constants.insert(tensor.name);
     for (const OnnxValueInfo& input : model_.graph.inputs) {
       if (!constants.contains(input.name) || options_.binds.contains(input.name)) {
         inputs_.push_back(&input);
       } else if (model_.ir_version >= 4) {
-        bound_.warnings.push_back(note(Severity::Warning, "default-input",
-                                       fmt::format("input '{}' has a default value and became a "
-                                                   "constant",
-                                                   input.name)));
+        defaults.push_back(input.name);
       }
     }
+    warn_of_defaults(defaults);
+  }
+
+  // Some exporters list every weight as an input: one line for all of them.
+  void warn_of_defaults(std::vector<std::string_view> names) {
+    if (names.empty()) return;
+    std::string message =
+        fmt::format("input '{}' has a default value and became a constant", names.front());
+    if (names.size() > 1) {
+      constexpr std::size_t shown = 3;
+      const bool all = names.size() <= shown;
+      message = fmt::format("{} inputs have default values and became constants: ", names.size());
+      names.resize(std::min(names.size(), shown));
+      message += fmt::format("'{}'{}", fmt::join(names, "', '"), all ? "" : " ...");
+    }
+    bound_.warnings.push_back(note(Severity::Warning, "default-input", std::move(message)));
   }
 
   Diagnostic note(Severity severity, std::string code, std::string message,

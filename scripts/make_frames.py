@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Synthetic frames for the driving sample.
 
-usage: make_frames.py CAMERA.json OUT_DIR COUNT
+usage: make_frames.py CAMERA.json OUT_DIR COUNT [NAME...]
 writes OUT_DIR/0000/NAME.npy, OUT_DIR/0001/NAME.npy, ... for every input of the pipeline: moving
-pictures, the published matrices at zero calibration, no desire, right-hand traffic.
+pictures, the published matrices at zero calibration (for a camera that has none: the middle of its
+picture), no desire, right-hand traffic. With names, only of those inputs.
 """
 import json
 import os
@@ -31,19 +32,25 @@ def picture(camera, step):
     for row in range(height):
         start = (row + step) % 256
         frame[row * stride:row * stride + width] = ramp[start:start + width]
-    chroma = camera['uv_offset']
+    chroma = camera.get('uv_offset', stride * camera['y_height'])
     for row in range(height // 2):
         frame[chroma + row * stride:chroma + row * stride + width] = b'\x80' * width
     return bytes(frame)
 
 
-def matrix(scale, x, y):
+def matrix(known, camera, size=(512, 256)):
+    """From a picture of `size` to the frame; the largest part of it if the camera is not known."""
+    width, height = camera['width'], camera['height']
+    scale = min(width / size[0], height / size[1])
+    centred = (scale, (width - scale * size[0]) / 2, (height - scale * size[1]) / 2)
+    scale, x, y = known.get(width, centred)
     return struct.pack('<9f', scale, 0, x, 0, scale, y, 0, 0, 1)
 
 
 def main():
-    if len(sys.argv) != 4:
+    if len(sys.argv) < 4:
         sys.exit(__doc__)
+    wanted = sys.argv[4:]
     with open(sys.argv[1]) as file:
         camera = json.load(file)
     for step in range(int(sys.argv[3])):
@@ -52,12 +59,16 @@ def main():
         inputs = {
             'frame': ('|u1', (camera['size'],), picture(camera, 3 * step)),
             'big_frame': ('|u1', (camera['size'],), picture(camera, 5 * step)),
-            'tfm': ('<f4', (3, 3), matrix(*ROAD[camera['width']])),
-            'big_tfm': ('<f4', (3, 3), matrix(*WIDE[camera['width']])),
+            'tfm': ('<f4', (3, 3), matrix(ROAD, camera)),
+            'big_tfm': ('<f4', (3, 3), matrix(WIDE, camera)),
             'desire': ('<f4', (1, 8), bytes(32)),
             'traffic_convention': ('<f4', (1, 2), struct.pack('<2f', 0, 1)),
         }
-        for name, (descr, shape, data) in inputs.items():
+        unknown = [name for name in wanted if name not in inputs]
+        if unknown:
+            sys.exit('no input %s; there are: %s' % (', '.join(unknown), ', '.join(inputs)))
+        for name in wanted or inputs:
+            descr, shape, data = inputs[name]
             write_npy(os.path.join(folder, name + '.npy'), descr, shape, data)
 
 

@@ -57,6 +57,7 @@ Camera read_camera(JsonObject& object, JsonProblems& problems) {
   if (camera.max_age_us != 0 && (camera.max_age_us < 1000 || camera.max_age_us > 10'000'000)) {
     object.problem("max_age_us", "expected 0 or 1000 to 10000000 microseconds");
   }
+  static_cast<void>(object.text_or("devices", ""));  // for people
   object.finish();
   if (!problems.empty()) return camera;
 

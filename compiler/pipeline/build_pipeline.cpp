@@ -685,6 +685,70 @@ class PipelineGraph {
   std::vector<Queue> queues_;
 };
 
+// --- stages that come to nothing
+
+// The values that a stage reads, as the file has them.
+std::vector<std::string> values_read(const Stage& stage) {
+  std::vector<std::string> values;
+  if (const auto* queue = std::get_if<QueueStage>(&stage.op)) {
+    values.push_back(queue->value);
+  } else if (const auto* model = std::get_if<ModelStage>(&stage.op)) {
+    for (const auto& [input, value] : model->inputs) values.push_back(value);
+  }
+  return values;
+}
+
+std::string described(const Stage& stage) {
+  const char* kind = std::holds_alternative<WarpStage>(stage.op)    ? "warp"
+                     : std::holds_alternative<QueueStage>(stage.op) ? "queue"
+                                                                    : "model";
+  return fmt::format("{} '{}'", kind, stage.id);
+}
+
+// A name that is misspelt where it is read becomes an input of the caller, and what was meant is
+// computed for nobody.
+void warn_of_unread_stages(const Pipeline& pipeline, const PipelineTypes& types,
+                           PipelineResult& result) {
+  std::vector<bool> read(pipeline.stages.size(), false);
+  std::vector<bool> reaches(pipeline.stages.size(), false);  // an output
+  const auto visit = [&](const auto& self, const std::string& value) -> void {
+    const ValueRef ref = types.find(value);
+    if (ref.kind != ValueRef::Kind::Stage || reaches[ref.index]) return;
+    reaches[ref.index] = true;
+    for (const std::string& source : values_read(pipeline.stages[ref.index])) self(self, source);
+  };
+  for (const auto& [name, value] : pipeline.outputs) visit(visit, value);
+  std::set<std::string> undeclared;  // names of its own that the file gives to inputs
+  for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
+    if (const auto* model = std::get_if<ModelStage>(&pipeline.stages[i].op)) {
+      for (const auto& [input, value] : model->inputs) {
+        const bool unknown = types.find(value).kind == ValueRef::Kind::Unknown;
+        if (unknown && value != input) undeclared.insert(value);
+      }
+    }
+    for (const std::string& value : values_read(pipeline.stages[i])) {
+      const ValueRef ref = types.find(value);
+      if (ref.kind == ValueRef::Kind::Stage && ref.index != i) read[ref.index] = true;
+    }
+  }
+  for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
+    if (reaches[i]) continue;
+    Diagnostic warning;
+    warning.severity = Severity::Warning;
+    warning.code = "unread-stage";
+    warning.file = pipeline.file;
+    warning.node = place_of(i);
+    const std::string stage = described(pipeline.stages[i]);
+    warning.message = read[i] ? fmt::format("the result of {} reaches no output", stage)
+                              : fmt::format("no stage and no output reads {}", stage);
+    if (!read[i] && !undeclared.empty()) {
+      warning.hint = fmt::format("names that no stage has became inputs of the artifact: {}",
+                                 fmt::join(undeclared, ", "));
+    }
+    result.warnings.push_back(std::move(warning));
+  }
+}
+
 void describe_models(const Pipeline& pipeline, const PipelineTypes& types, PipelineResult& result) {
   for (std::size_t i = 0; i < pipeline.stages.size(); ++i) {
     const auto& model = types.facts(i).model;
@@ -740,6 +804,7 @@ Result<PipelineResult> build_pipeline(const Pipeline& pipeline, const std::vecto
          .graph = PipelineGraph(pipeline, types).build(camera, static_cast<int>(i))});
   }
   describe_models(pipeline, types, result);
+  warn_of_unread_stages(pipeline, types, result);
   return result;
 }
 

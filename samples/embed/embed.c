@@ -32,13 +32,30 @@ static int report(const char* what, const ingot_error* error) {
   return ingot_status_exit_code(error->number);
 }
 
+/* Exactly 32 bytes: the first of a longer file would be a key that signed nothing. */
 static int read_key(const char* path, ingot_key* key) {
+  static const char pem[] = "-----BEGIN PUBLIC KEY-----";
+  unsigned char bytes[sizeof key->public_key + 1];
   FILE* file = fopen(path, "rb");
   size_t got;
-  if (file == NULL) return -1;
-  got = fread(key->public_key, 1, sizeof key->public_key, file);
+  if (file == NULL) {
+    fprintf(stderr, "%s: cannot be opened\n", path);
+    return -1;
+  }
+  got = fread(bytes, 1, sizeof bytes, file);
   fclose(file);
-  return got == sizeof key->public_key ? 0 : -1;
+  if (got == sizeof key->public_key) {
+    memcpy(key->public_key, bytes, sizeof key->public_key);
+    return 0;
+  }
+  fprintf(stderr, "%s: not a file of 32 bytes\n", path);
+  if (got == sizeof bytes && memcmp(bytes, pem, sizeof pem - 1) == 0) {
+    fprintf(stderr,
+            "  hint: this is a PEM file; its key alone:"
+            " sed '/^-----/d' %s | base64 -d | tail -c 32\n",
+            path);
+  }
+  return -1;
 }
 
 static unsigned char* allocate(const ingot_io_info* io) {
@@ -192,10 +209,7 @@ int main(int argc, char** argv) {
     fprintf(stderr, "usage: %s ARTIFACT PUBLIC_KEY [FRAMES]\n", argv[0]);
     return 2;
   }
-  if (read_key(argv[2], &key) != 0) {
-    fprintf(stderr, "%s: not a file of 32 bytes\n", argv[2]);
-    return 8;
-  }
+  if (read_key(argv[2], &key) != 0) return 8;
   fd = open(argv[1], O_RDONLY);
   if (fd < 0) {
     fprintf(stderr, "%s: cannot be opened\n", argv[1]);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/json.h"
+#include "compiler/camera/camera.h"
 #include "tests/cli/npy_text.h"
 #include "tests/cli/tiny_model.h"
 #include "tests/cli/tool.h"
@@ -100,6 +101,55 @@ TEST(CommandLine, ListsAreJson) {
   }
   EXPECT_EQ(folder.tool({"ops", "--markdown"}).exit, 0);
   EXPECT_EQ(folder.tool({"pass", "--list-passes"}).exit, 0);
+}
+
+TEST(CommandLine, ListedCamerasAreCameraFiles) {
+  const TemporaryFolder folder;
+  const Result<Json> list = parse_json(folder.tool({"cameras", "--json"}).output, "cameras");
+  ASSERT_TRUE(list && !list->empty());
+  for (const Json& camera : *list) {
+    const auto parsed = parse_camera(to_text(camera), "c.json");
+    ASSERT_TRUE(parsed) << to_line(parsed.error().diagnostics.front());
+    EXPECT_EQ(parsed->camera.name, camera["name"]);
+  }
+}
+
+TEST(CommandLine, ARepeatableOptionTakesOneValue) {
+  const TemporaryFolder folder;
+  folder.write("m.onnx", relu_plus_model());
+  ASSERT_EQ(folder.tool({"keygen", "dev"}).exit, 0);
+  ASSERT_EQ(folder.tool({"keygen", "other"}).exit, 0);
+  const ToolResult compiled = folder.tool({"compile", "--sign", "dev.key", "--sign", "other.key",
+                                           "--target", "x86-64-v3", "m.onnx", "-o", "m.ingot"});
+  EXPECT_EQ(compiled.exit, 0) << compiled.errors;
+  const ToolResult verified =
+      folder.tool({"verify", "--pub", "dev.pub", "--pub", "other.pub", "m.ingot"});
+  EXPECT_EQ(verified.exit, 0) << verified.errors;
+  EXPECT_NE(verified.output.find("signed by 2 trusted keys"), std::string::npos);
+  // A second value is a positional argument, and there is one too many.
+  EXPECT_EQ(folder.tool({"verify", "m.ingot", "--pub", "dev.pub", "other.pub"}).exit, 2);
+}
+
+// Long enough for a header, and none.
+TEST(CommandLine, AFileThatIsNoArtifactIsCalledThat) {
+  const TemporaryFolder folder;
+  folder.write("zeros", std::string(100000, '\0'));
+  folder.write("short", std::string(544, 'x'));
+  ASSERT_EQ(folder.tool({"keygen", "dev"}).exit, 0);
+  for (const char* file : {"zeros", "short"}) {
+    for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+             {"inspect", file},
+             {"verify", file, "--pub", "dev.pub"},
+             {"run", file, "--pub", "dev.pub", "--output-dir", "out"},
+             {"bench", file, "--pub", "dev.pub"},
+             {"diff", file, file},
+             {"sign", file, "--key", "dev.key"}}) {
+      const ToolResult result = folder.tool(arguments);
+      EXPECT_EQ(result.exit, 5) << arguments.front() << result.errors;
+      EXPECT_NE(result.errors.find("E_MAGIC"), std::string::npos)
+          << arguments.front() << result.errors;
+    }
+  }
 }
 
 TEST(CommandLine, CompileRunAndBench) {

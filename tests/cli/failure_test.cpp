@@ -144,9 +144,20 @@ TEST_F(Sequence, AFailureInALaterFrameLeavesNoOutputs) {
   expect_refusal(folder, arguments(), 8, {"0001/x"});
 }
 
+TEST_F(Sequence, AFileThatNoInputTakesIsRefused) {
+  for (const char* name : {"0000", "0001"}) frame(name);
+  folder.write("in/0001/xx.bin", "x");
+  expect_refusal(folder, arguments(), 2, {"0001/xx.bin", "no input 'xx'", "inputs: x"});
+  fs::remove(folder / "in/0001/xx.bin");
+  folder.write("in/0000/s.npy", npy_text({4}, {1, 2, 3, 4}));
+  expect_refusal(folder, arguments(), 2, {"0000/s.npy", "'s' is a state"});
+}
+
 TEST_F(Sequence, OtherEntriesAreLeftAlone) {
   frame("0000");
   folder.write("in/notes.txt", "x");
+  folder.write("in/0000/notes.txt", "x");
+  folder.write("in/0000/y.npy", "the expected output");
   EXPECT_EQ(folder.tool(arguments()).exit, 0);
   EXPECT_TRUE(fs::exists(folder / "o/0000/y.npy"));
   expect_refusal(

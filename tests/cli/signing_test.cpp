@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "cli/json.h"
@@ -70,6 +71,13 @@ TEST_F(Signing, AnIdThatIsNotListedIsFive) {
   EXPECT_EQ(folder.tool({"verify", "m.ingot", "--pub", "a.pub", "--ids", "bad.txt"}).exit, 3);
 }
 
+TEST_F(Signing, VerifySaysWhatWouldHelp) {
+  EXPECT_NE(folder.tool({"verify", "m.ingot"}).errors.find("--pub"), std::string::npos);
+  const std::string errors =
+      folder.tool({"verify", "m.ingot", "--pub", "a.pub", "--product", "cabin"}).errors;
+  EXPECT_NE(errors.find("product 'road', and 'cabin'"), std::string::npos) << errors;
+}
+
 TEST_F(Signing, AnotherProductOrDeviceIsSix) {
   EXPECT_EQ(verify({"--pub", "a.pub", "--product", "cabin"}), 6);
   EXPECT_EQ(verify({"--pub", "a.pub", "--min-security-counter", "4"}), 6);
@@ -115,6 +123,22 @@ TEST_F(Signing, TheProductsOfPolicyAndCommandLineBothHold) {
   };
   EXPECT_EQ(verify_with("road.json").exit, 0) << verify_with("road.json").errors;
   EXPECT_EQ(verify_with("cabin.json").exit, 6) << verify_with("cabin.json").errors;
+}
+
+// The loader wants 32 bytes; keygen writes a PEM file whose last bytes they are.
+TEST_F(Signing, KeysOfProgramsThatLinkTheLoader) {
+  const ToolResult pem = run_embed(folder.path(), {"m.ingot", "a.pub", "2"});
+  EXPECT_EQ(pem.exit, 8);
+  EXPECT_NE(pem.errors.find("PEM"), std::string::npos) << pem.errors;
+  ASSERT_EQ(std::system(("cd '" + folder.path().string() +
+                         "' && sed '/^-----/d' a.pub | base64 -d | tail -c 32 >a.raw")
+                            .c_str()),
+            0);
+  const ToolResult raw = run_embed(folder.path(), {"m.ingot", "a.raw", "2"});
+  EXPECT_EQ(raw.exit, 0) << raw.errors;
+  const ToolResult replayed = run_replay(folder.path(), {"m.ingot", "--pub-hex", "a.pub"});
+  EXPECT_EQ(replayed.exit, 2);
+  EXPECT_NE(replayed.errors.find("--pub 'a.pub'"), std::string::npos) << replayed.errors;
 }
 
 TEST_F(Signing, SecondSignatureAndPurposes) {

@@ -76,6 +76,10 @@ ToolResult run_replay(const fs::path& folder, const std::vector<std::string>& ar
   return run_program(INGOT_REPLAY, folder, arguments, {});
 }
 
+ToolResult run_embed(const fs::path& folder, const std::vector<std::string>& arguments) {
+  return run_program(INGOT_EMBED, folder, arguments, {});
+}
+
 ToolResult interrupt_tool(const fs::path& folder, const std::vector<std::string>& arguments,
                           int signal, const std::function<bool()>& ready) {
   return run_program(INGOT_TOOL, folder, arguments, {}, [&](pid_t child) {

@@ -24,6 +24,10 @@ ToolResult run_tool(const std::filesystem::path& folder, const std::vector<std::
 ToolResult run_replay(const std::filesystem::path& folder,
                       const std::vector<std::string>& arguments);
 
+// The same with `ingot_embed` (samples/embed).
+ToolResult run_embed(const std::filesystem::path& folder,
+                     const std::vector<std::string>& arguments);
+
 // Runs the tool, and sends it `signal` as soon as `ready` says so, or after half a minute.
 ToolResult interrupt_tool(const std::filesystem::path& folder,
                           const std::vector<std::string>& arguments, int signal,

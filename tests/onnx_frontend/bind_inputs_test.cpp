@@ -117,6 +117,25 @@ TEST(BindInputs, TakesInitializersAsConstants) {
   }
 }
 
+TEST(BindInputs, ManyDefaultsAreOneWarning) {
+  ModelWriter model(9, 8);
+  model.input("x", {2}).output("y5");
+  std::string last = "x";
+  for (const char* number : {"1", "2", "3", "4", "5"}) {
+    const std::string weight = std::string("w") + number;
+    const std::string next = std::string("y") + number;
+    model.input(weight, {2});
+    model.floats(weight, {2}, {1, 2});
+    model.node("Add", {last, weight}, {next});
+    last = next;
+  }
+  const auto imported = model.import();
+  ASSERT_TRUE(imported) << problems(imported);
+  ASSERT_EQ(imported->warnings.size(), 1U);
+  EXPECT_EQ(imported->warnings[0].message,
+            "5 inputs have default values and became constants: 'w1', 'w2', 'w3' ...");
+}
+
 TEST(BindInputs, RefusesInputsThatAreNoTensorsOfItsTypes) {
   ModelWriter model;
   model.input("x", {2}, onnx::TensorProto::STRING).output("y", onnx::TensorProto::STRING);

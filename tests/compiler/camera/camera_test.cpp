@@ -111,6 +111,16 @@ TEST(Camera, PrintedTextParsesBack) {
   }
 }
 
+TEST(Camera, WhoDeliversTheFramesIsForPeople) {
+  auto json = valid();
+  json["devices"] = "OX03C10 in a car";
+  const auto parsed = parse(json);
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_EQ(parsed->camera, parse(valid())->camera);
+  json["devices"] = 3;
+  EXPECT_FALSE(parse(json).has_value());
+}
+
 TEST(Camera, SamplesAreTheKnownCameras) {
   const auto folder = std::filesystem::path(INGOT_SOURCE_DIR) / "samples" / "cameras";
   for (const KnownCamera& known : known_cameras()) {

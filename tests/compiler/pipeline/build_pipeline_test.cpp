@@ -269,6 +269,30 @@ TEST(BuildPipeline, MistakesAreNamed) {
   }
 }
 
+std::vector<std::string> warnings_of(const Result<PipelineResult>& result) {
+  std::vector<std::string> lines;
+  if (!result) return {first_line(result)};
+  for (const Diagnostic& warning : result->warnings) lines.push_back(to_line(warning));
+  return lines;
+}
+
+// "imgg" for "img": an input of the caller, and the queue and what fills it compute for nobody.
+TEST(BuildPipeline, StagesThatNobodyReadsAreWarnedAbout) {
+  const auto stages = [](const std::string& value) {
+    return R"({"id": "first", "model": "slices.onnx"},
+              {"id": "img", "queue": "first.outputs[low]", "samples": 1, "concat": 1},
+              {"id": "second", "model": "add.onnx", "inputs": {"a": ")" +
+           value + R"(", "b": "b"}})";
+  };
+  const std::string outputs = R"({"sum": "second.sum"})";
+  EXPECT_TRUE(warnings_of(build(with(stages("img"), outputs))).empty());
+  EXPECT_EQ(warnings_of(build(with(stages("imgg"), outputs))),
+            (std::vector<std::string>{
+                "p.json: warning: node 'stages[0]': the result of model 'first' reaches no output",
+                "p.json: warning: node 'stages[1]': no stage and no output reads queue 'img'\n"
+                "  hint: names that no stage has became inputs of the artifact: imgg"}));
+}
+
 TEST(BuildPipeline, ImportFailuresKeepTheirExitCode) {
   const auto result = build(with(
       R"({"id": "m", "model": "broken.onnx"},
