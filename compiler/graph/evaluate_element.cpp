@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
+#include <functional>
 #include <limits>
-#include <numeric>
 
 #include "base/check.h"
 #include "compiler/tensor/scalar_arithmetic.h"
@@ -46,10 +45,14 @@ double largest(DType dtype) {
   }
 }
 
+// The error of an operation that has no bound: next to a pole, say.
+constexpr double kUnbounded = std::numeric_limits<double>::quiet_NaN();
+
 // A float result of type `dtype`, given the error that its operands bring and that of the operation
 // itself. Results that are too large for the type are infinite.
 Element rounded(DType dtype, double value, double error) {
-  Element result{std::bit_cast<std::uint64_t>(value), error, std::isnan(error)};
+  if (std::isnan(error)) return undecided();
+  Element result{std::bit_cast<std::uint64_t>(value), error};
   if (!std::isfinite(value)) {
     result.error = 0;
     return result;
@@ -77,12 +80,11 @@ bool is_step(ScalarOp op) {
          op == ScalarOp::Round;
 }
 
-// Error of an operation whose operands are as far off as they say; infinite where it has no bound.
+// Error of an operation whose operands are as far off as they say.
 // Formulas: first-order propagation, with the worst slope over the operands' intervals.
 double carried_error(ScalarOp op, double result, const Element& a, const Element& b,
                      const Element& c) {
   const double x = std::abs(a.as_double()), y = std::abs(b.as_double());
-  constexpr double kUnbounded = std::numeric_limits<double>::infinity();
   switch (op) {
     case ScalarOp::Neg:
     case ScalarOp::Abs: return a.error;
@@ -98,7 +100,7 @@ double carried_error(ScalarOp op, double result, const Element& a, const Element
     case ScalarOp::Max: return std::max(a.error, b.error);
     case ScalarOp::Sqrt:
       if (a.error == 0) return 0;
-      return x <= a.error ? std::sqrt(x + a.error) : a.error / (2 * std::sqrt(x - a.error));
+      return x <= a.error ? kUnbounded : a.error / (2 * std::sqrt(x - a.error));
     case ScalarOp::Exp: return a.error == 0 ? 0 : std::abs(result) * std::expm1(a.error);
     case ScalarOp::Log:
       if (a.error == 0) return 0;
@@ -153,7 +155,7 @@ double own_error(ScalarOp op, DType dtype, bool strict, double result, const Ele
     const double scale = op == ScalarOp::Exp ? std::abs(result) : std::max(1.0, std::abs(result));
     return 16 * u * scale + lost;
   }
-  if (strict) return 0;
+  if (strict && a.error == 0 && b.error == 0) return 0;
   if (is_exact(op, dtype, result, a, b)) return 0;
   const double x = std::abs(a.as_double()), y = std::abs(b.as_double());
   switch (op) {
@@ -210,8 +212,17 @@ class Accumulator {
       case ReduceOp::Sum:
         error_ += term.error;
         magnitudes_ += magnitude;
+        // Equal terms are rounded alike, so that their errors do not cancel.
+        if (magnitude != 0 &&
+            std::abs(term.as_double() - last_) <= unit(node_.dtype) * magnitudes_) {
+          ++alike_;
+        }
+        last_ = term.as_double();
         break;
-      case ReduceOp::Product: error_ += magnitude == 0 ? 0 : term.error / magnitude; break;
+      case ReduceOp::Product:  // the logarithm of the relative error
+        if (term.error == 0) break;
+        error_ += magnitude <= term.error ? kUnbounded : std::log1p(term.error / magnitude);
+        break;
       case ReduceOp::Max:
       case ReduceOp::Min: error_ = std::max(error_, term.error); break;
     }
@@ -223,12 +234,15 @@ class Accumulator {
     const double value = number(bits_);
     const double u = unit(node_.dtype);
     const double lost = smallest_normal(node_.dtype) * static_cast<double>(count_);
+    const auto count = static_cast<double>(count_);
+    const bool is_exact = node_.strict && error_ == 0;
     double error = error_;
     if (op_ == ReduceOp::Product) {
-      error *= std::abs(value);
-      if (!node_.strict) error += 4 * u * static_cast<double>(count_) * std::abs(value) + lost;
-    } else if (op_ == ReduceOp::Sum && !node_.strict) {
-      error += 8 * u * std::sqrt(static_cast<double>(count_)) * magnitudes_ + lost;
+      error = std::abs(value) * std::expm1(error_);
+      if (!is_exact) error += 4 * u * count * std::abs(value) + lost;
+    } else if (op_ == ReduceOp::Sum && !is_exact) {
+      const double terms = 8 * std::sqrt(count) + static_cast<double>(alike_);
+      error += terms * u * magnitudes_ + lost;
     }
     return rounded(node_.dtype, value, error);
   }
@@ -248,8 +262,8 @@ class Accumulator {
   const Node& node_;
   bool is_float_;
   std::uint64_t bits_ = 0;
-  double error_ = 0, magnitudes_ = 0;
-  std::int64_t count_ = 0;
+  double error_ = 0, magnitudes_ = 0, last_ = 0;
+  std::int64_t count_ = 0, alike_ = 0;
   bool undecided_ = false;
 };
 
@@ -305,9 +319,13 @@ ElementEvaluator::ElementEvaluator(const Graph& graph, const StoredValues& store
   std::vector<bool> read(graph.nodes.size());
   for (const Node& node : graph.nodes) {
     for (const ValueId input : node.inputs) {
-      const bool is_sum = std::holds_alternative<ReduceNodeOp>(graph[input].op) ||
-                          std::holds_alternative<ContractOp>(graph[input].op);
-      if (read[input.index] || is_sum) kept_[input.index] = true;
+      const GraphOp& op = graph[input].op;
+      const bool is_sum =
+          std::holds_alternative<ReduceNodeOp>(op) || std::holds_alternative<ContractOp>(op);
+      const bool computes = is_sum || std::holds_alternative<MapOp>(op) ||
+                            std::holds_alternative<CastOp>(op) ||
+                            std::holds_alternative<GatherOp>(op);
+      if (is_sum || (read[input.index] && computes)) kept_[input.index] = true;
       read[input.index] = true;
     }
   }
@@ -335,6 +353,7 @@ Element ElementEvaluator::compute(ValueId value, const Coordinates& at) {
   for (std::size_t d = 0; d < at.size(); ++d) {
     flat = flat * static_cast<std::uint64_t>(node.shape[d]) + static_cast<std::uint64_t>(at[d]);
   }
+  // What is kept has at most 4 GiB (compile.cpp), so that the halves of the key stay apart.
   const std::uint64_t key = (std::uint64_t{value.index} << 40) ^ flat;
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   const Element result = std::visit(run, node.op);
@@ -386,7 +405,7 @@ Element ElementEvaluator::element(const CastOp&, const Node& node, const Coordin
     const double value =
         number(convert(DType::F64, node.strict ? node.dtype : DType::F64, from.bits));
     const bool narrows = size_bytes(node.dtype) < size_bytes(type);
-    const double own = narrows && !node.strict
+    const double own = narrows && !(node.strict && from.error == 0)
                            ? 2 * unit(node.dtype) * std::abs(value) + smallest_normal(node.dtype)
                            : 0;
     return rounded(node.dtype, value, from.error + own);
@@ -395,9 +414,10 @@ Element ElementEvaluator::element(const CastOp&, const Node& node, const Coordin
     return convert(DType::F64, node.dtype, std::bit_cast<std::uint64_t>(value));
   };
   const double value = from.as_double();
-  if (from.error > 0 && to_integer(value - from.error) != to_integer(value + from.error)) {
-    return undecided();
-  }
+  const bool is_open = node.dtype == DType::Bool
+                           ? std::abs(value) <= from.error
+                           : to_integer(value - from.error) != to_integer(value + from.error);
+  if (from.error > 0 && is_open) return undecided();
   return exact(to_integer(value));
 }
 
@@ -480,7 +500,9 @@ Element ElementEvaluator::element(const ContractOp& op, const Node& node, const 
       if (follow(op.operands[i], axes, graph_[input].shape, places[i])) {
         factor = read(input, places[i]);
       }
-      if (!is_float(type)) factor.bits = convert(type, node.dtype, factor.bits);
+      if (!is_float(type) || !is_float(node.dtype) || node.strict) {
+        factor.bits = convert(type, node.dtype, factor.bits);
+      }
       if (i == 0) {
         product = factor;
         continue;

@@ -3,10 +3,11 @@
 //
 // Besides the value every element carries a bound for the rounding errors of an implementation in
 // the node's own type (running error analysis, Higham, Accuracy and Stability of Numerical
-// Algorithms, 3.3): an operation adds 4 units in the last place of its result, transcendental ones
-// 16; a sum of n terms adds 8 sqrt(n) units of the sum of magnitudes, which covers every order of
-// summation but for rare cases (Higham and Mary 2019). Strict operations add nothing but for
-// transcendental ones.
+// Algorithms, 3.3): an operation adds 4 unit roundoffs (halves of a unit in the last place) of its
+// result, an addition of its operands, transcendental ones 16; a sum of n terms adds 8 sqrt(n) of
+// the sum of magnitudes, which covers every order of summation but for rare cases (Higham and Mary
+// 2019), and one for each term that is like the one before, since such errors do not cancel. Strict
+// operations add nothing but for transcendental ones.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +22,8 @@ namespace ingot {
 struct Element {
   std::uint64_t bits = 0;  // as Scalar::bits; floats that are not strict keep all of binary64
   double error = 0;        // floats: how far an implementation may be from the value
-  // Whether rounding may choose another branch (a comparison, a step of a rounding), so that
-  // nothing can be said about an implementation.
+  // Whether rounding may choose another branch (a comparison, a step of a rounding) or has no bound
+  // (next to a pole), so that nothing can be said about an implementation.
   bool undecided = false;
 
   [[nodiscard]] double as_double() const;

@@ -14,8 +14,6 @@
 namespace ingot {
 namespace {
 
-constexpr std::int64_t kLineBytes = 64;  // of a cache
-
 Statement loop(std::uint32_t variable, Block body) {
   return Statement{ForStatement{variable, std::move(body)}};
 }
@@ -263,12 +261,15 @@ class Applier {
     return body;
   }
 
-  // The load of `parameter` below an expression.
+  // The load of `parameter` below an expression; operands have lower numbers.
   const Expr* find_load(ExprId id, std::uint32_t parameter) const {
-    const Expr& expr = source_.pool[id];
-    if (expr.kind == ExprKind::Load && expr.id == parameter) return &expr;
-    for (const ExprId operand : expr.operands) {
-      if (const Expr* found = find_load(operand, parameter)) return found;
+    std::vector<bool> below(id.index + 1);
+    below[id.index] = true;
+    for (std::uint32_t i = id.index + 1; i-- > 0;) {
+      if (!below[i]) continue;
+      const Expr& expr = source_.pool[ExprId{i}];
+      if (expr.kind == ExprKind::Load && expr.id == parameter) return &expr;
+      for (const ExprId operand : expr.operands) below[operand.index] = true;
     }
     return nullptr;
   }
@@ -287,9 +288,11 @@ class Applier {
     std::vector<ExprId> coordinates = load->operands;
     if (load->gated) coordinates.pop_back();
     const std::int64_t line = kLineBytes / size_bytes(load->dtype);
-    ExprId tile = pool().index(0);
-    if (parallel_) tile = pool().variable(*parallel_);
-    if (!serial_.empty()) tile = pool().variable(serial_.back());
+    ExprId tile = pool().index(0);  // of the panel
+    for (const std::uint32_t range : schedule_.outer) {
+      if (range == schedule_.vector->range) continue;
+      tile = pool().add(pool().mul(tile, turns(range)), block_[range]);
+    }
     const std::int64_t shares = (step.lines + step.share - 1) / step.share;
     const ExprId first = pool().mul(pool().floor_mod(tile, shares), step.share * line);
     const ExprId ahead = pool().add(pool().add(address(step.parameter, coordinates), first),

@@ -21,7 +21,6 @@ constexpr std::int64_t kMostParallelTurns = 65535;  // CALLS.grid
 constexpr double kGatherCost = 4.0;
 // Reduce turns over which an access outside of the reduce costs as much as one inside.
 constexpr double kOutsideTurns = 8.0;
-constexpr std::int64_t kLineBytes = 64;
 // Constants below this stay in the first caches.
 constexpr std::int64_t kPrefetchedBytes = 64 << 10;
 // Ahead of a stream that is read once.
@@ -531,10 +530,12 @@ class Chooser {
         if (range != schedule_.vector->range) tiles *= turns(range);
       }
       const ReduceStep& inner = schedule_.reduces.back();
-      const std::int64_t turns = inner.split > 1 ? inner.split : inner.unroll;
+      if (inner.split <= 1 && inner.unroll == extent(inner.range)) return;  // no loop is left
+      const std::int64_t per_turn = inner.split > 1 ? inner.split : inner.unroll;
       PrefetchStep step;
       step.parameter = packing.parameter;
-      step.lines = std::max<std::int64_t>(1, turns * packing.layout.block * element / kLineBytes);
+      step.lines =
+          std::max<std::int64_t>(1, per_turn * packing.layout.block * element / kLineBytes);
       step.share = (step.lines + tiles - 1) / tiles;
       step.distance =
           tiles > 1 ? strides(packing.layout,

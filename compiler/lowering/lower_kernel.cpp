@@ -19,7 +19,11 @@ using Coordinates = std::vector<ExprId>;
 class Lowering {
  public:
   Lowering(const Plan& plan, const PlanKernel& kernel)
-      : plan_(plan), graph_(*plan.graph), root_(kernel.root), destination_(kernel.destination) {
+      : plan_(plan),
+        graph_(*plan.graph),
+        root_(kernel.root),
+        destination_(kernel.destination),
+        computes_root_(computes_root(plan, kernel)) {
     out_.kernel.name = kernel.name;
   }
 
@@ -27,8 +31,8 @@ class Lowering {
     const PlanBuffer& buffer = plan_.buffers[destination_.buffer];
     add_parameter(destination_.buffer, "out", Access::Write);
     const Coordinates coordinates = output_coordinates();
-    const ExprId value = computed_here() ? compute(root_, coordinates, ExprId{})
-                                         : read(root_, coordinates, ExprId{});
+    const ExprId value =
+        computes_root_ ? compute(root_, coordinates, ExprId{}) : read(root_, coordinates, ExprId{});
     RangedStore store;
     store.parameter = 0;
     store.value = value;
@@ -43,13 +47,6 @@ class Lowering {
 
  private:
   ExprPool& pool() { return out_.kernel.pool; }
-
-  // Whether this kernel is the one that makes the root, not a copy of it.
-  bool computed_here() const {
-    const auto placement = plan_.placed.find(root_);
-    return placement == plan_.placed.end() || (placement->second.buffer == destination_.buffer &&
-                                               placement->second.offset == destination_.offset);
-  }
 
   std::uint32_t add_range(std::string name, std::int64_t extent, bool is_reduce) {
     out_.kernel.ranges.push_back(Range{std::move(name), extent, is_reduce});
@@ -81,7 +78,7 @@ class Lowering {
 
   Coordinates output_coordinates() {
     const Shape& shape = graph_[root_].shape;
-    const ContractOp* contract = computed_here() ? core_contraction(root_, core_) : nullptr;
+    const ContractOp* contract = computes_root_ ? core_contraction(root_, core_) : nullptr;
     Coordinates coordinates;
     if (contract == nullptr) {
       for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -173,10 +170,7 @@ class Lowering {
   }
 
   const Placement* placement_of(ValueId value) const {
-    const auto packed = plan_.operand_placed.find({root_, value});
-    if (packed != plan_.operand_placed.end()) return &packed->second;
-    const auto placed = plan_.placed.find(value);
-    return placed == plan_.placed.end() ? nullptr : &placed->second;
+    return ingot::placement_of(plan_, root_, value);
   }
 
   // Value at coordinates that lie inside its shape wherever `gate` holds (an invalid gate: always).
@@ -439,6 +433,7 @@ class Lowering {
   const Graph& graph_;
   const ValueId root_;
   const Placement& destination_;
+  const bool computes_root_;
   LoweredKernel out_;
   ValueId core_;
   Coordinates axes_, core_coordinates_;

@@ -43,6 +43,8 @@ struct ReduceStep {
   std::int64_t unroll = 1;
 };
 
+inline constexpr std::int64_t kLineBytes = 64;  // of a cache
+
 // A packed constant is asked for ahead of its use. Each turn of the innermost reduce loop that is
 // really a loop (of its blocks, if it is split) reads `lines` cache lines in a row, and asks for
 // `share` of those that stand `distance` elements behind them: tile t of a panel for lines

@@ -76,6 +76,11 @@ struct Plan {
   std::vector<PlanKernel> kernels;  // in execution order
 };
 
+// Where the kernel of `root` finds a value; null if it computes it itself.
+[[nodiscard]] const Placement* placement_of(const Plan& plan, ValueId root, ValueId value);
+// Whether the kernel makes its root; otherwise it copies it from where it is placed.
+[[nodiscard]] bool computes_root(const Plan& plan, const PlanKernel& kernel);
+
 struct PlanOptions {
   bool fuse = true;     // -O0: every node its own kernel
   bool layouts = true;  // -O0: everything row-major

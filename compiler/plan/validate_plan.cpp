@@ -144,4 +144,17 @@ class Validator {
 
 Result<void> validate_plan(const Plan& plan) { return Validator(plan).run(); }
 
+const Placement* placement_of(const Plan& plan, ValueId root, ValueId value) {
+  const auto packed = plan.operand_placed.find({root, value});
+  if (packed != plan.operand_placed.end()) return &packed->second;
+  const auto placed = plan.placed.find(value);
+  return placed == plan.placed.end() ? nullptr : &placed->second;
+}
+
+bool computes_root(const Plan& plan, const PlanKernel& kernel) {
+  const auto placed = plan.placed.find(kernel.root);
+  return placed == plan.placed.end() || (placed->second.buffer == kernel.destination.buffer &&
+                                         placed->second.offset == kernel.destination.offset);
+}
+
 }  // namespace ingot

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/check.h"
 #include "compiler/graph/evaluate_element.h"
 #include "compiler/program/program_memory.h"
 
@@ -40,12 +39,7 @@ class PlacedValues final : public StoredValues {
   }
 
  private:
-  const Placement* find(ValueId value) const {
-    const auto packed = plan_.operand_placed.find({root_, value});
-    if (packed != plan_.operand_placed.end()) return &packed->second;
-    const auto placed = plan_.placed.find(value);
-    return placed == plan_.placed.end() ? nullptr : &placed->second;
-  }
+  const Placement* find(ValueId value) const { return placement_of(plan_, root_, value); }
 
   const Plan& plan_;
   const std::vector<std::byte*>& memory_;  // by plan buffer
@@ -117,20 +111,13 @@ class KernelChecker {
     return {};
   }
 
-  // Whether the kernel only copies its root from where it is placed.
-  bool is_copy(const PlanKernel& kernel) const {
-    const auto placed = plan_.placed.find(kernel.root);
-    return placed != plan_.placed.end() && (placed->second.buffer != kernel.destination.buffer ||
-                                            placed->second.offset != kernel.destination.offset);
-  }
-
   // Corners first, then anywhere.
   std::vector<Sample> take_samples(const PlanKernel& kernel, std::size_t call) const {
     const Shape& shape = (*plan_.graph)[kernel.root].shape;
     const std::int64_t elements = element_count(shape);
     const PlacedValues stored(plan_, plan_memory_, kernel.root);
     ElementEvaluator evaluator(*plan_.graph, stored);
-    const bool copy = is_copy(kernel) && stored.contains(kernel.root);
+    const bool copy = !computes_root(plan_, kernel) && stored.contains(kernel.root);
     std::uint64_t random = options_.seed + call;
     std::uint64_t steps = 0;
     std::vector<Sample> samples;

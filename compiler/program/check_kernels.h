@@ -26,11 +26,12 @@ struct KernelCheckOptions {
 
 struct KernelCheckCounts {
   std::size_t kernels = 0, elements = 0;
-  // Elements of which rounding decides too much: a comparison of values that are equal but for it.
+  // Elements of which rounding decides too much (a comparison of values that are equal but for it),
+  // or that take more than 20 million operations.
   std::size_t undecided = 0;
 };
 
-// One frame: bytes of inputs and of states, each in the order of Program::io.
+// One frame: bytes of the inputs, in the order of Program::io.
 struct KernelCheckFrame {
   std::vector<std::vector<std::byte>> inputs;
 };

@@ -1,6 +1,5 @@
 #include "compiler/program/program_memory.h"
 
-#include <algorithm>
 #include <cstring>
 #include <new>
 

@@ -43,7 +43,7 @@ def run_by_hand(model, artifact, steps, sequence, folder):
     for spec in model.inputs():
         if model.is_state(spec):
             path = os.path.join(folder, 'start_' + support.file_name(spec['name']) + '.npy')
-            size = support.count_of(spec['shape']) * 4
+            size = support.count_of(spec['shape']) * int(support.DESCR[spec['dtype']][2:])
             support.write_npy(path, support.DESCR[spec['dtype']], spec['shape'], bytes(size))
             states[spec['name']] = path
     for step in range(steps):
