@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "compiler/passes/widen_floats.h"
@@ -42,7 +43,8 @@ ReferenceTolerance tolerance_for(DType dtype, bool rounded, double share,
     if (std::isfinite(value)) largest = std::max(largest, value);
   }
   if (dtype == DType::F16 || dtype == DType::BF16) share = std::max(share, 2e-2);
-  return ReferenceTolerance{false, static_cast<float>(share * largest)};
+  const double most = std::numeric_limits<float>::max();
+  return ReferenceTolerance{false, static_cast<float>(std::min(share * largest, most))};
 }
 
 // Whether no element is further from the expected one; a NaN is near a NaN only.

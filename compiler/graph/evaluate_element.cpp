@@ -101,7 +101,7 @@ double carried_error(ScalarOp op, double result, const Element& a, const Element
     case ScalarOp::Sqrt:
       if (a.error == 0) return 0;
       return x <= a.error ? kUnbounded : a.error / (2 * std::sqrt(x - a.error));
-    case ScalarOp::Exp: return a.error == 0 ? 0 : std::abs(result) * std::expm1(a.error);
+    case ScalarOp::Exp: return a.error == 0 ? 0 : std::exp(a.as_double() + a.error) - result;
     case ScalarOp::Log:
       if (a.error == 0) return 0;
       return x <= a.error ? kUnbounded : a.error / (x - a.error);
@@ -220,6 +220,7 @@ class Accumulator {
         last_ = term.as_double();
         break;
       case ReduceOp::Product:  // the logarithm of the relative error
+        if (magnitude > 0) (magnitude > 1 ? above_ : below_) += std::abs(std::log2(magnitude));
         if (term.error == 0) break;
         error_ += magnitude <= term.error ? kUnbounded : std::log1p(term.error / magnitude);
         break;
@@ -231,6 +232,11 @@ class Accumulator {
   [[nodiscard]] Element result() const {
     if (undecided_) return undecided();
     if (!is_float_) return exact(bits_);
+    // In another order a part of the sum or product may leave the range of the type.
+    const double limit = largest(node_.dtype);
+    const bool leaves = op_ == ReduceOp::Product ? std::max(above_, below_) > std::log2(limit) - 2
+                                                 : magnitudes_ > limit / 2;
+    if (leaves && !node_.strict) return undecided();
     const double value = number(bits_);
     const double u = unit(node_.dtype);
     const double lost = smallest_normal(node_.dtype) * static_cast<double>(count_);
@@ -263,6 +269,7 @@ class Accumulator {
   bool is_float_;
   std::uint64_t bits_ = 0;
   double error_ = 0, magnitudes_ = 0, last_ = 0;
+  double above_ = 0, below_ = 0;  // binary logarithms of the factors above and below 1
   std::int64_t count_ = 0, alike_ = 0;
   bool undecided_ = false;
 };

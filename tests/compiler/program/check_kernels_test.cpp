@@ -224,6 +224,54 @@ TEST(EvaluateElement, StopsAtItsLimit) {
   EXPECT_TRUE(evaluator.evaluate(sum, {}, 500).undecided);
 }
 
+TEST(EvaluateElement, WhatHasNoBoundIsLeftOpen) {
+  GraphBuilder b("poles");
+  const ValueId x = b.input("x", DType::F32, {3});
+  const ValueId zero = b.sub(b.add(b.mul(x, x), x), b.add(b.mul(x, x), x));  // but for rounding
+  const ValueId root = b.map(ScalarOp::Sqrt, zero);
+  const ValueId log = b.map(ScalarOp::Log, zero);
+  const ValueId quotient = b.div(x, zero);
+  const ValueId truth = b.cast(zero, DType::Bool);
+  const ValueId product = b.reduce(ReduceOp::Product, zero, {0}, false);
+  const ValueId large = b.reduce(ReduceOp::Product, b.mul(x, b.like(x, 1e20)), {0}, false);
+  const Graph graph = b.take();
+  const StoredInputs stored(graph, 0.3);
+  ElementEvaluator evaluator(graph, stored);
+  for (const ValueId value : {root, log, quotient, truth}) {
+    EXPECT_TRUE(evaluator.evaluate(value, {0}, 100).undecided) << to_text(graph[value]);
+  }
+  EXPECT_TRUE(evaluator.evaluate(product, {}, 1000).undecided);
+  EXPECT_TRUE(evaluator.evaluate(large, {}, 1000).undecided);
+}
+
+// A masked score, far below: double precision has a number, single precision has 0.
+TEST(EvaluateElement, ExponentialsOfInexactNumbersFarBelow) {
+  GraphBuilder b("mask");
+  const ValueId x = b.input("x", DType::F32, {1});
+  const ValueId masked = b.add(x, b.mul(x, b.like(x, -1e10)));
+  const ValueId exp = b.map(ScalarOp::Exp, masked);
+  const Graph graph = b.take();
+  const StoredInputs stored(graph, 0.7);
+  ElementEvaluator evaluator(graph, stored);
+  const Element want = evaluator.evaluate(exp, {0}, 100);
+  EXPECT_FALSE(want.undecided);
+  EXPECT_EQ(want.as_double(), 0);
+  EXPECT_LT(want.error, 1e-30);
+}
+
+// 10,000 times 0.1, one after the other in single precision, is off by almost 1e-4.
+TEST(EvaluateElement, ErrorsOfEqualTermsAddUp) {
+  GraphBuilder b("equal");
+  const ValueId sum = b.reduce(ReduceOp::Sum, b.input("x", DType::F32, {10'000}), {0}, false);
+  const Graph graph = b.take();
+  const StoredInputs stored(graph, 0.1);
+  ElementEvaluator evaluator(graph, stored);
+  const Element want = evaluator.evaluate(sum, {}, 100'000);
+  float found = 0;
+  for (int i = 0; i < 10'000; ++i) found += 0.1F;
+  EXPECT_NEAR(want.as_double(), static_cast<double>(found), want.error);
+}
+
 TEST(EvaluateElement, SumsThatAreTooLargeForTheType) {
   GraphBuilder b("large");
   const ValueId x = b.input("x", DType::F32, {1});
