@@ -21,7 +21,7 @@ Result<ExecutableMemory> ExecutableMemory::map(std::span<const std::byte> code) 
     return fail(ExitCode::Io, "no-memory", std::string("no memory for code: ") + strerror(errno));
   }
   ExecutableMemory memory(address, size);
-  std::memcpy(address, code.data(), code.size());
+  if (!code.empty()) std::memcpy(address, code.data(), code.size());
   if (mprotect(address, size, PROT_READ | PROT_EXEC) != 0) {
     return fail(ExitCode::Io, "not-executable",
                 std::string("this system lets no memory become executable: ") + strerror(errno));
