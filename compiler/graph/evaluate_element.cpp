@@ -67,12 +67,7 @@ Element rounded(DType dtype, double value, double error) {
 }
 
 double step(ScalarOp op, double value) {
-  switch (op) {
-    case ScalarOp::Floor: return std::floor(value);
-    case ScalarOp::Ceil: return std::ceil(value);
-    case ScalarOp::Trunc: return std::trunc(value);
-    default: return std::nearbyint(value);
-  }
+  return number(apply(op, DType::F64, std::bit_cast<std::uint64_t>(value)));
 }
 
 bool is_step(ScalarOp op) {
@@ -205,7 +200,7 @@ class Accumulator {
     undecided_ = undecided_ || term.undecided;
     ++count_;
     const DType type = is_float_ && !node_.strict ? DType::F64 : node_.dtype;
-    bits_ = apply(scalar_op(), type, bits_, term.bits);
+    bits_ = apply(scalar_op(op_), type, bits_, term.bits);
     if (!is_float_) return;
     const double magnitude = std::abs(term.as_double());
     switch (op_) {
@@ -254,16 +249,6 @@ class Accumulator {
   }
 
  private:
-  [[nodiscard]] ScalarOp scalar_op() const {
-    switch (op_) {
-      case ReduceOp::Sum: return ScalarOp::Add;
-      case ReduceOp::Product: return ScalarOp::Mul;
-      case ReduceOp::Max: return ScalarOp::Max;
-      case ReduceOp::Min: return ScalarOp::Min;
-    }
-    return ScalarOp::Add;
-  }
-
   ReduceOp op_;
   const Node& node_;
   bool is_float_;
@@ -273,6 +258,13 @@ class Accumulator {
   std::int64_t count_ = 0, alike_ = 0;
   bool undecided_ = false;
 };
+
+// Place of an element in row-major order.
+std::int64_t flat_index(const Shape& shape, const Coordinates& at) {
+  std::int64_t flat = 0;
+  for (std::size_t d = 0; d < at.size(); ++d) flat = flat * shape[d] + at[d];
+  return flat;
+}
 
 // Coordinates that the indices name; false where a division is not exact or the shape is left.
 bool follow(const std::vector<AffineIndex>& indices, const Coordinates& axes, const Shape& shape,
@@ -356,10 +348,7 @@ Element ElementEvaluator::compute(ValueId value, const Coordinates& at) {
   const Node& node = graph_[value];
   const auto run = [&](const auto& op) { return element(op, node, at); };
   if (!kept_[value.index]) return std::visit(run, node.op);
-  std::uint64_t flat = 0;
-  for (std::size_t d = 0; d < at.size(); ++d) {
-    flat = flat * static_cast<std::uint64_t>(node.shape[d]) + static_cast<std::uint64_t>(at[d]);
-  }
+  const auto flat = static_cast<std::uint64_t>(flat_index(node.shape, at));
   // What is kept has at most 4 GiB (compile.cpp), so that the halves of the key stay apart.
   const std::uint64_t key = (std::uint64_t{value.index} << 40) ^ flat;
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
@@ -373,8 +362,7 @@ Element ElementEvaluator::element(const InputOp&, const Node&, const Coordinates
 }
 
 Element ElementEvaluator::element(const ConstantOp& op, const Node& node, const Coordinates& at) {
-  std::int64_t flat = 0;
-  for (std::size_t d = 0; d < at.size(); ++d) flat = flat * node.shape[d] + at[d];
+  const std::int64_t flat = flat_index(node.shape, at);
   return exact(op.tensor.at(flat).bits);
 }
 
@@ -437,8 +425,7 @@ Element ElementEvaluator::element(const ViewOp& op, const Node& node, const Coor
 }
 
 Element ElementEvaluator::element(const ReshapeOp&, const Node& node, const Coordinates& at) {
-  std::int64_t flat = 0;
-  for (std::size_t d = 0; d < at.size(); ++d) flat = flat * node.shape[d] + at[d];
+  std::int64_t flat = flat_index(node.shape, at);
   const Shape& shape = graph_[node.inputs[0]].shape;
   Coordinates inner(shape.size());
   for (std::size_t d = shape.size(); d-- > 0;) {

@@ -114,10 +114,7 @@ class Folding {
     if (is_float(node_.dtype)) return std::nullopt;
     std::vector<Scalar> results(static_cast<std::size_t>(element_count(node_.shape)),
                                 identity(op.op, node_.dtype));
-    const ScalarOp combine = op.op == ReduceOp::Sum       ? ScalarOp::Add
-                             : op.op == ReduceOp::Product ? ScalarOp::Mul
-                             : op.op == ReduceOp::Max     ? ScalarOp::Max
-                                                          : ScalarOp::Min;
+    const ScalarOp combine = scalar_op(op.op);
     for_each_element(inputs_[0].shape, [&](const Position& position, std::int64_t flat) {
       Position kept;
       for (std::size_t d = 0; d < position.size(); ++d) {

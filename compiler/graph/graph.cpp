@@ -14,6 +14,16 @@ std::string_view name(ReduceOp op) {
   return {};
 }
 
+ScalarOp scalar_op(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::Sum: return ScalarOp::Add;
+    case ReduceOp::Product: return ScalarOp::Mul;
+    case ReduceOp::Max: return ScalarOp::Max;
+    case ReduceOp::Min: return ScalarOp::Min;
+  }
+  return ScalarOp::Add;
+}
+
 Scalar identity(ReduceOp op, DType dtype) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   switch (op) {

@@ -29,6 +29,7 @@ struct ValueId {
 
 enum class ReduceOp : std::uint8_t { Sum, Product, Max, Min };
 [[nodiscard]] std::string_view name(ReduceOp op);
+[[nodiscard]] ScalarOp scalar_op(ReduceOp op);  // that combines two elements
 // The value that changes nothing: 0, 1, lowest, highest (-inf, inf for floats).
 [[nodiscard]] Scalar identity(ReduceOp op, DType dtype);
 
