@@ -107,13 +107,15 @@ void KernelEmitter::begin_function() {
   for (const RegisterArray& array : kernel_.registers) {
     std::vector<llvm::AllocaInst*> slots;
     if (array.space == AddressSpace::Group) emission_.refuse("local memory of a work-group");
-    if (array.space == AddressSpace::Worker) {
+    llvm::Value* scratch = nullptr;
+    if (array.space == AddressSpace::Worker && array.parameter == kNoParameter) {
       auto* const type =
           llvm::ArrayType::get(memory_type(context_, array.dtype),
                                static_cast<std::uint64_t>(array.elements * array.lanes));
-      slots.push_back(builder_.CreateAlloca(type, nullptr, array.name));
-      slots.back()->setAlignment(llvm::Align(64));
-    } else {
+      auto* const memory = builder_.CreateAlloca(type, nullptr, array.name);
+      memory->setAlignment(llvm::Align(64));
+      scratch = memory;
+    } else if (array.space == AddressSpace::Register) {
       llvm::Type* type = value_type(context_, array.dtype);
       if (array.lanes > 1) {
         type = llvm::FixedVectorType::get(type, static_cast<unsigned>(array.lanes));
@@ -124,6 +126,7 @@ void KernelEmitter::begin_function() {
       }
     }
     registers_.push_back(std::move(slots));
+    scratch_.push_back(scratch);
   }
 
   // Parameters never overlap: each has a scope of its own, and no access aliases another scope.
@@ -145,6 +148,7 @@ void KernelEmitter::begin_function() {
     own_scope_.push_back(llvm::MDNode::get(context_, {scopes[i]}));
     other_scopes_.push_back(llvm::MDNode::get(context_, others));
   }
+  find_worker_memory();
 
   llvm::Value* const first = function_->getArg(2);
   llvm::Value* const last = function_->getArg(3);
@@ -157,6 +161,24 @@ void KernelEmitter::begin_function() {
   builder_.CreateCondBr(wanted, body, exit);
   builder_.SetInsertPoint(body);
   scopes_.emplace_back();
+}
+
+// Row `worker` of a parameter, one array after the other.
+void KernelEmitter::find_worker_memory() {
+  std::vector<std::int64_t> used(kernel_.parameters.size(), 0);
+  for (std::size_t i = 0; i < kernel_.registers.size(); ++i) {
+    const RegisterArray& array = kernel_.registers[i];
+    if (array.parameter == kNoParameter) continue;
+    llvm::Value* const worker = builder_.CreateZExt(function_->getArg(4), builder_.getInt64Ty());
+    llvm::Value* const row = builder_.CreateMul(
+        worker, builder_.getInt64(
+                    static_cast<std::uint64_t>(kernel_.parameters[array.parameter].shape[1])));
+    std::int64_t& first = used[array.parameter];
+    scratch_[i] = builder_.CreateGEP(
+        memory_type(context_, array.dtype), buffers_[array.parameter],
+        builder_.CreateAdd(row, builder_.getInt64(static_cast<std::uint64_t>(first))), array.name);
+    first += array.elements * array.lanes;
+  }
 }
 
 void KernelEmitter::emit_block(const Block& block) {

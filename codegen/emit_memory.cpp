@@ -84,10 +84,15 @@ llvm::Value* KernelEmitter::opaque(llvm::Value* pointer) {
 // The sum of an outer loop's terms is added outside of the inner loops, constants at the very end,
 // where they become the displacement of the access.
 llvm::Value* KernelEmitter::pointer_to(std::uint32_t parameter, const LinearIndex& address) {
-  llvm::Type* const element = memory_type(context_, kernel_.parameters[parameter].dtype);
-  llvm::Value* pointer = buffers_[parameter];
+  return pointer_into(buffers_[parameter], kernel_.parameters[parameter].dtype,
+                      "address" + std::to_string(parameter) + ":", address);
+}
+
+llvm::Value* KernelEmitter::pointer_into(llvm::Value* base, DType dtype, std::string key,
+                                         const LinearIndex& address) {
+  llvm::Type* const element = memory_type(context_, dtype);
+  llvm::Value* pointer = base;
   const std::vector<LinearTerm> terms = by_scope(address);
-  std::string key = "address" + std::to_string(parameter) + ":";
   for (std::size_t begin = 0; begin < terms.size();) {
     const int scope = scope_of(dependences_[terms[begin].atom.index]);
     bool momentary = false;
@@ -344,15 +349,16 @@ void KernelEmitter::set_register(const SetRegisterStatement& statement) {
   builder_.CreateStore(value, place->slot);
 }
 
-// Scratch memory of a worker lies on the stack; the frame is checked against its limit.
+// Scratch memory of a worker, on the stack (the frame is checked against its limit) or in a
+// parameter.
 LinearIndex KernelEmitter::scratch_index(std::uint32_t array, ExprId element, ExprId lane) {
   return combine(index_.linearize(element), kernel_.registers[array].lanes, index_.linearize(lane),
                  1);
 }
 
 llvm::Value* KernelEmitter::scratch_pointer(std::uint32_t array, const LinearIndex& index) {
-  return builder_.CreateGEP(memory_type(context_, kernel_.registers[array].dtype),
-                            registers_[array].front(), compute_linear(index).value);
+  return pointer_into(scratch_[array], kernel_.registers[array].dtype,
+                      "scratch" + std::to_string(array) + ":", index);
 }
 
 Emitted KernelEmitter::read_scratch(const Expr& expr) {

@@ -64,6 +64,7 @@ class KernelEmitter {
   // emit_kernel.cpp: loops and scopes
   void find_dependences();
   void begin_function();
+  void find_worker_memory();
   void emit_block(const Block& block);
   void emit_statement(const Statement& statement);
   void emit_for(const ForStatement& loop);
@@ -103,6 +104,8 @@ class KernelEmitter {
   [[nodiscard]] Spread spread_of(const LinearIndex& address);
   [[nodiscard]] llvm::Value* opaque(llvm::Value* pointer);
   [[nodiscard]] llvm::Value* pointer_to(std::uint32_t parameter, const LinearIndex& address);
+  [[nodiscard]] llvm::Value* pointer_into(llvm::Value* base, DType dtype, std::string key,
+                                          const LinearIndex& address);
   [[nodiscard]] llvm::Value* load_at(std::uint32_t parameter, llvm::Value* address, int lanes);
   void store_at(std::uint32_t parameter, llvm::Value* address, llvm::Value* value);
   [[nodiscard]] llvm::Value* from_memory(DType dtype, llvm::Value* value);
@@ -146,6 +149,7 @@ class KernelEmitter {
   std::vector<Dependence> dependences_;                    // per expression
   std::vector<llvm::Value*> counters_;                     // per variable, while its loop is open
   std::vector<std::vector<llvm::AllocaInst*>> registers_;  // per array and element
+  std::vector<llvm::Value*> scratch_;                      // per array: memory of the worker
 
   std::vector<Scope> scopes_;
   int place_ = 0;  // scope of the builder's present position

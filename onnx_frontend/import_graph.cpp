@@ -432,16 +432,10 @@ namespace {
 // neighbours tie depends on the steps of the sigmoid, and such models are trained and judged with
 // runtimes whose sigmoid has steps (docs/math.md).
 void use_sigmoid_steps(Graph& graph) {
-  const auto is_map = [](const Node& node, ScalarOp op) {
-    const auto* map = std::get_if<MapOp>(&node.op);
-    return map != nullptr && map->op == op;
-  };
-  const bool tests_equality = std::ranges::any_of(graph.nodes, [&](const Node& node) {
-    return is_map(node, ScalarOp::Eq) && is_float(graph[node.inputs[0]].dtype);
-  });
-  if (!tests_equality) return;
+  if (!tests_equality_of_floats(graph)) return;
   for (Node& node : graph.nodes) {
-    if (is_map(node, ScalarOp::Sigmoid)) node.op = MapOp{ScalarOp::SigmoidInSteps};
+    const auto* map = std::get_if<MapOp>(&node.op);
+    if (map != nullptr && map->op == ScalarOp::Sigmoid) node.op = MapOp{ScalarOp::SigmoidInSteps};
   }
 }
 

@@ -346,13 +346,18 @@ Element ElementEvaluator::read(ValueId value, const Coordinates& at) {
 Element ElementEvaluator::compute(ValueId value, const Coordinates& at) {
   if (++steps_ > most_steps_) return undecided();
   const Node& node = graph_[value];
-  const auto run = [&](const auto& op) { return element(op, node, at); };
-  if (!kept_[value.index]) return std::visit(run, node.op);
+  const auto run = [&] {
+    Element result = std::visit([&](const auto& op) { return element(op, node, at); }, node.op);
+    const auto wide = widened_.find(value);
+    if (wide != widened_.end()) result.error += wide->second;
+    return result;
+  };
+  if (!kept_[value.index]) return run();
   const auto flat = static_cast<std::uint64_t>(flat_index(node.shape, at));
   // What is kept has at most 4 GiB (compile.cpp), so that the halves of the key stay apart.
   const std::uint64_t key = (std::uint64_t{value.index} << 40) ^ flat;
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  const Element result = std::visit(run, node.op);
+  const Element result = run();
   known_.emplace(key, result);
   return result;
 }

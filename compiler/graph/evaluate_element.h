@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -45,6 +46,10 @@ class ElementEvaluator {
   // Both must outlive the evaluator. Inputs must be stored.
   ElementEvaluator(const Graph& graph, const StoredValues& stored);
 
+  // Every element of a contraction may be further off by this much: its implementation is not a
+  // sum of the products.
+  void widen(ValueId contraction, double error) { widened_.insert_or_assign(contraction, error); }
+
   // `value` itself is computed even if it is stored; what it reads is taken from the stored values
   // where they have it. Undecided after `most_steps` operations.
   [[nodiscard]] Element evaluate(ValueId value, const Coordinates& at, std::uint64_t most_steps);
@@ -71,6 +76,7 @@ class ElementEvaluator {
   const StoredValues& stored_;
   std::vector<bool> kept_;  // by value: read more than once, or costly
   std::unordered_map<std::uint64_t, Element> known_;
+  std::map<ValueId, double> widened_;
   std::uint64_t steps_ = 0, most_steps_ = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "compiler/graph/graph.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace ingot {
@@ -35,6 +36,13 @@ Scalar identity(ReduceOp op, DType dtype) {
     case ReduceOp::Min: return Scalar::of_float(dtype, kInfinity);
   }
   return Scalar::zero(dtype);
+}
+
+bool tests_equality_of_floats(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    const auto* map = std::get_if<MapOp>(&node.op);
+    return map != nullptr && map->op == ScalarOp::Eq && is_float(graph[node.inputs[0]].dtype);
+  });
 }
 
 }  // namespace ingot

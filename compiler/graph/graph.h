@@ -146,6 +146,9 @@ struct Graph {
 // What a well-formed graph is; the failure (Internal) names the node and the rule.
 [[nodiscard]] Result<void> validate_graph(const Graph& graph);
 
+// Whether some float value is compared for equality: last bits then decide more than last bits.
+[[nodiscard]] bool tests_equality_of_floats(const Graph& graph);
+
 // Text form (docs/ir/graph.md). print -> parse -> print is a fixed point. Constants above 64
 // elements print as a digest and parse only through `constants`. Parsing checks the syntax and that
 // values are defined before use; whether the graph is well-formed is validate_graph's business.

@@ -76,12 +76,17 @@ enum class AddressSpace : std::uint8_t { Register, Worker, Group };
 // constant; the lane index is 0 (lanes 1), the enclosing vector variable, or a constant after
 // unrolling. This is how accumulators are carried by loops. Worker and Group: memory, any index.
 // Elements hold nothing before they are set.
+//
+// Worker arrays lie on the stack or, with a `parameter`, one after the other in the row of a Write
+// parameter of shape [workers, elements] that belongs to the worker; nothing else touches it.
+inline constexpr std::uint32_t kNoParameter = 0xFFFFFFFF;
 struct RegisterArray {
   std::string name;
   AddressSpace space = AddressSpace::Register;
   DType dtype = DType::F32;
   std::int64_t elements = 1;
   std::int64_t lanes = 1;
+  std::uint32_t parameter = kNoParameter;
   friend bool operator==(const RegisterArray&, const RegisterArray&) = default;
 };
 

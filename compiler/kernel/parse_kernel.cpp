@@ -656,6 +656,9 @@ class ScheduledParser : KernelParser {
         !extent(line, array.lanes) || !line.mark("]")) {
       return wrong("expected '[ELEMENTS][LANES]'");
     }
+    if (line.word("in") && !entity(line, Entity::Parameter, "parameter", array.parameter)) {
+      return false;
+    }
     kernel_.registers.push_back(std::move(array));
     return true;
   }

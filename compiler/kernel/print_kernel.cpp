@@ -76,7 +76,8 @@ class KernelPrinter {
                           : array.space == AddressSpace::Worker ? "worker "
                                                                 : "group ";
       line(space + registers_.back() + ": " + std::string(name(array.dtype)) + "[" +
-           std::to_string(array.elements) + "][" + std::to_string(array.lanes) + "]");
+           std::to_string(array.elements) + "][" + std::to_string(array.lanes) + "]" +
+           (array.parameter == kNoParameter ? "" : " in " + word(parameters_, array.parameter)));
     }
     if (real_names_) {
       for (const std::string& step : kernel.steps) line("step " + quoted_text(step));

@@ -32,6 +32,9 @@
 //       it; what is written there is read there only by the lane that wrote it: at that lane
 //       (Register) or at the same element and lane (elsewhere)
 //   S9  a condition is bool and does not depend on an enclosing vector variable
+//   S10 worker arrays in a parameter: a dense Write parameter [workers, elements] of their type
+//   whose
+//       rows have room for all of them
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -403,6 +406,7 @@ class ScheduleChecker {
         return "register array " + quoted(array.name) + ": no such size (S5)";
       }
     }
+    if (Problem problem = check_worker_memory()) return problem;
     if (Problem problem = check_expressions()) return problem;
     return check_block(kernel_.body, true);
   }
@@ -414,6 +418,25 @@ class ScheduleChecker {
     ExprId element, lane;
     friend auto operator<=>(const Place&, const Place&) = default;
   };
+
+  // Arrays in parameters: the row has room for all of them, and they are of its type.
+  Problem check_worker_memory() const {
+    std::map<std::uint32_t, std::int64_t> elements;
+    for (const RegisterArray& array : kernel_.registers) {
+      if (array.parameter == kNoParameter) continue;
+      const std::string who = "register array " + quoted(array.name) + ": ";
+      if (array.parameter >= kernel_.parameters.size()) return who + "in no parameter (E3)";
+      const KernelParameter& memory = kernel_.parameters[array.parameter];
+      std::int64_t& used = elements[array.parameter];
+      used += array.elements * array.lanes;
+      if (array.space != AddressSpace::Worker || memory.access != Access::Write ||
+          memory.dtype != array.dtype || memory.shape.size() != 2 ||
+          !memory.layout.is_row_major() || used > memory.shape[1]) {
+        return who + "no room in parameter " + quoted(memory.name) + " (S10)";
+      }
+    }
+    return std::nullopt;
+  }
 
   Problem check_expressions() {
     Reached reached(kernel_.pool);

@@ -3,39 +3,18 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <unordered_map>
 
-#include "base/check.h"
-#include "compiler/graph/graph.h"
-#include "compiler/kernel/index_arithmetic.h"
-#include "compiler/lowering/schedule.h"
+#include "compiler/lowering/kernel_scheduler.h"
 
 namespace ingot {
 namespace {
 
-Statement loop(std::uint32_t variable, Block body) {
-  return Statement{ForStatement{variable, std::move(body)}};
-}
-
-void append(Block& to, Block from) {
-  for (Statement& statement : from) to.push_back(std::move(statement));
-}
-
-class Applier {
+class Applier : KernelScheduler {
  public:
   Applier(const RangedKernel& kernel, const Schedule& schedule, const Target& target)
-      : source_(kernel), schedule_(schedule), target_(target) {
-    out_.name = kernel.name;
-    out_.parameters = kernel.parameters;
-    for (const Schedule::Packing& packing : schedule.packings) {
-      out_.parameters[packing.parameter].layout = packing.layout;
-    }
-    out_.steps = to_steps(schedule, kernel);
-  }
+      : KernelScheduler(kernel, schedule, target) {}
 
   ScheduledKernel run() {
-    coordinate_.assign(source_.ranges.size(), pool().index(0));
     open_outer_loops();
     Block body = tile_bodies();
     for (auto variable = serial_.rbegin(); variable != serial_.rend(); ++variable) {
@@ -53,21 +32,6 @@ class Applier {
   }
 
  private:
-  ExprPool& pool() { return out_.pool; }
-  std::int64_t extent(std::uint32_t range) const { return source_.ranges[range].extent; }
-
-  std::uint32_t add_variable(std::string name, std::int64_t count, LoopKind kind) {
-    out_.variables.push_back(Variable{std::move(name), count, kind});
-    return static_cast<std::uint32_t>(out_.variables.size() - 1);
-  }
-
-  ExprId simplify(ExprId expr) { return simplifier_.simplify(expr); }
-
-  void set_coordinate(std::uint32_t range, ExprId coordinate) {
-    coordinate_[range] = coordinate;
-    translated_.clear();
-  }
-
   // --- outer loops
 
   std::int64_t step_of(std::uint32_t range) const {
@@ -171,7 +135,7 @@ class Applier {
     tile_variables_.clear();
     element_ = pool().index(0);
     lane_ = pool().index(0);
-    translated_.clear();
+    forget_translations();
     for (const TileStep& tile : schedule_.tiles) {
       const std::uint32_t variable = add_variable(
           fmt::format("{}t", source_.ranges[tile.range].name), tile.size, LoopKind::Unroll);
@@ -220,30 +184,7 @@ class Applier {
     return body;
   }
 
-  Statement store_statement() {
-    const RangedStore& store = source_.stores[0];
-    StoreStatement statement;
-    statement.parameter = store.parameter;
-    statement.address = address(store.parameter, store.coordinates);
-    statement.value = translate(store.value);
-    return Statement{statement};
-  }
-
   // --- reduces
-
-  std::uint32_t add_registers(const Expr& reduce, std::int64_t elements, std::int64_t lanes) {
-    RegisterArray array;
-    array.name = fmt::format("acc{}", out_.registers.size());
-    array.dtype = reduce.dtype;
-    array.elements = elements;
-    array.lanes = lanes;
-    out_.registers.push_back(array);
-    return static_cast<std::uint32_t>(out_.registers.size() - 1);
-  }
-
-  static Statement set(std::uint32_t array, ExprId element, ExprId lane, ExprId value) {
-    return Statement{SetRegisterStatement{array, element, lane, value}};
-  }
 
   ExprId start_value(const Expr& reduce) {
     return pool().constant(identity(reduce.reduce, reduce.dtype));
@@ -252,7 +193,7 @@ class Applier {
   Block reduce_block(ExprId id) {
     const Expr& reduce = source_.pool[id];
     if (schedule_.vector_reduce) return vector_reduce_block(id);
-    const std::uint32_t array = add_registers(reduce, elements(), lanes());
+    const std::uint32_t array = add_registers(reduce.dtype, elements(), lanes());
     Block body = in_tile([&] { return set(array, element_, lane_, start_value(reduce)); });
     append(body, reduce_loops(reduce, 0, [&] {
              return in_tile([&] { return accumulate(reduce, array, element_, lane_); });
@@ -308,19 +249,6 @@ class Applier {
     const ExprId sum = pool().read_register(array, reduce.dtype, element, lane);
     const ExprId value = translate(reduce.operands[0]);
     return set(array, element, lane, combine(reduce, sum, value));
-  }
-
-  ExprId combine(const Expr& reduce, ExprId sum, ExprId value) {
-    const Expr body = pool()[value];
-    const bool fuse = reduce.reduce == Combine::Sum && target_.has_fma && !reduce.strict &&
-                      body.kind == ExprKind::Scalar && body.op == ScalarOp::Mul && !body.strict &&
-                      (reduce.dtype == DType::F32 || reduce.dtype == DType::F64);
-    if (fuse) {
-      const std::array<ExprId, 3> operands{body.operands[0], body.operands[1], sum};
-      return pool().scalar(ScalarOp::Fma, operands);
-    }
-    const std::array<ExprId, 2> operands{sum, value};
-    return pool().scalar(scalar_op(reduce.reduce), operands, reduce.strict);
   }
 
   bool runs_over(const Expr& reduce, std::uint32_t range) const {
@@ -399,8 +327,8 @@ class Applier {
     const std::int64_t full = extent(step.range) / step.lanes;
     const std::int64_t rest = extent(step.range) % step.lanes;
     const ExprId zero = pool().index(0);
-    const std::uint32_t partial = add_registers(reduce, elements(), step.lanes);
-    const std::uint32_t total = add_registers(reduce, elements(), 1);
+    const std::uint32_t partial = add_registers(reduce.dtype, elements(), step.lanes);
+    const std::uint32_t total = add_registers(reduce.dtype, elements(), 1);
     Block body = in_tile([&] {
       const std::uint32_t lane = add_variable("v", step.lanes, LoopKind::Vector);
       return loop(lane, Block{set(partial, element_, pool().variable(lane), start_value(reduce))});
@@ -439,90 +367,19 @@ class Applier {
     return body;
   }
 
-  // --- expressions
-
-  ExprId address(std::uint32_t parameter, const std::vector<ExprId>& coordinates) {
-    const KernelParameter& p = out_.parameters[parameter];
-    const std::vector<std::int64_t> stride = strides(p.layout, p.shape);
-    ExprId sum = pool().index(0);
-    for (std::size_t d = 0; d < p.shape.size(); ++d) {
-      const ExprId coordinate =
-          pool().add(translate(coordinates[d]), pool().index(p.layout.before[d]));
-      if (static_cast<int>(d) == p.layout.block_dim) {
-        const ExprId block = pool().floor_div(coordinate, p.layout.block);
-        sum = pool().add(sum, pool().mul(block, stride[d]));
-        sum = pool().add(sum, pool().floor_mod(coordinate, p.layout.block));
-      } else {
-        sum = pool().add(sum, pool().mul(coordinate, stride[d]));
-      }
-    }
-    return simplify(sum);
-  }
-
-  ExprId translate(ExprId id) {
-    if (const auto known = translated_.find(id.index); known != translated_.end()) {
-      return known->second;
-    }
-    const ExprId result = translate_new(id);
-    translated_.emplace(id.index, result);
-    return result;
-  }
-
-  ExprId translate_new(ExprId id) {
-    const Expr& expr = source_.pool[id];
-    switch (expr.kind) {
-      case ExprKind::Variable: return coordinate_[expr.id];
-      case ExprKind::Load: return translate_load(expr);
-      case ExprKind::Reduce: return read_reduced(id);
-      case ExprKind::Constant:
-      case ExprKind::Scalar:
-      case ExprKind::Cast:
-      case ExprKind::ClampIndex: break;
-      case ExprKind::LoadFlat:
-      case ExprKind::ReadRegister:
-        check_failed(__FILE__, __LINE__, "kind", "a scheduled expression in a ranged kernel");
-    }
-    Expr copy = expr;
-    for (ExprId& operand : copy.operands) operand = translate(operand);
-    const ExprId copied = pool().intern(std::move(copy));
-    return expr.dtype == DType::I64 && expr.kind == ExprKind::Scalar ? simplify(copied) : copied;
-  }
-
-  ExprId read_reduced(ExprId id) {
-    const ExprId lane = schedule_.vector_reduce ? pool().index(0) : lane_;
-    return pool().read_register(reduced_.at(id), source_.pool[id].dtype, element_, lane);
-  }
-
-  ExprId translate_load(const Expr& expr) {
-    std::vector<ExprId> coordinates = expr.operands;
-    if (!expr.gated) return pool().load_flat(expr.id, expr.dtype, address(expr.id, coordinates));
-    const ExprId gate = simplify(translate(coordinates.back()));
-    coordinates.pop_back();
-    return pool().load_flat_gated(expr.id, expr.dtype, address(expr.id, coordinates), gate,
-                                  expr.constant);
-  }
-
-  const RangedKernel& source_;
-  const Schedule& schedule_;
-  const Target& target_;
-  ScheduledKernel out_;
   std::optional<std::uint32_t> parallel_;
   std::vector<std::uint32_t> serial_;
-  std::vector<ExprId> block_, base_, coordinate_;  // per source range
-  std::vector<std::uint32_t> tile_variables_;      // outermost first
-  ExprId element_, lane_;
-  int vectors_ = 1;                          // of the tile being made
-  std::map<ExprId, std::uint32_t> reduced_;  // register array that holds a reduce's result
-  std::unordered_map<std::uint32_t, ExprId> translated_;
+  std::vector<ExprId> block_, base_;           // per source range
+  std::vector<std::uint32_t> tile_variables_;  // outermost first
+  int vectors_ = 1;                            // of the tile being made
   std::vector<bool> reachable_;
-  IndexSimplifier simplifier_{out_.pool,
-                              [this](std::uint32_t v) { return out_.variables[v].extent; }};
 };
 
 }  // namespace
 
 Result<ScheduledKernel> apply_schedule(const RangedKernel& kernel, const Schedule& schedule,
                                        const Target& target) {
+  if (schedule.winograd) return apply_winograd(kernel, schedule, target);
   return Applier(kernel, schedule, target).run();
 }
 

@@ -568,8 +568,17 @@ std::string_view word(Tail tail) {
 }  // namespace
 
 Schedule choose_schedule(const RangedKernel& kernel, const std::vector<bool>& is_constant,
-                         const Target& target) {
+                         const Target& target, bool winograd) {
+  if (winograd) {
+    std::optional<Schedule> schedule = choose_winograd(kernel, is_constant, target);
+    if (schedule) return *std::move(schedule);
+  }
   return Chooser(kernel, is_constant, target).run();
+}
+
+Shape packed_shape(const Schedule::Packing& packing, const Shape& shape) {
+  if (packing.winograd == 0) return shape;
+  return {shape[0], shape[1], (packing.winograd + 2) * (packing.winograd + 2), 1};
 }
 
 Schedule plain_schedule(const RangedKernel& kernel) {
@@ -591,13 +600,21 @@ std::vector<std::string> to_steps(const Schedule& schedule, const RangedKernel& 
   auto range_name = [&](std::uint32_t range) { return kernel.ranges[range].name; };
   std::vector<std::string> steps;
   for (const Schedule::Packing& packing : schedule.packings) {
-    steps.push_back(fmt::format("pack {} {}", kernel.parameters[packing.parameter].name,
-                                to_text(packing.layout)));
+    std::string step = fmt::format("pack {} {}", kernel.parameters[packing.parameter].name,
+                                   to_text(packing.layout));
+    if (packing.winograd > 0) step += fmt::format(" winograd {}", packing.winograd);
+    steps.push_back(std::move(step));
   }
   if (schedule.vector) {
     steps.push_back(fmt::format("vector {} {}x{} {}", range_name(schedule.vector->range),
                                 schedule.vector->lanes, schedule.vector->vectors,
                                 word(schedule.vector->tail)));
+  }
+  if (schedule.winograd) {
+    const WinogradStep& step = *schedule.winograd;
+    steps.push_back(fmt::format("winograd {} {} tile {} band {} parts {} positions {}",
+                                range_name(step.row), range_name(step.column), step.tile, step.band,
+                                step.parts, step.positions));
   }
   for (const TileStep& tile : schedule.tiles) {
     steps.push_back(fmt::format("tile {} {}", range_name(tile.range), tile.size));

@@ -55,8 +55,25 @@ struct PrefetchStep {
   std::int64_t lines = 1, share = 1;
 };
 
+// A convolution computed by Winograd's algorithm (winograd.h) instead of term by term, in one
+// parallel loop over bands of tile rows: transform the band's input, then for each group of output
+// channels all products, and the outputs of every tile at once with what follows the reduce.
+// Transformed inputs and one group's products lie in memory of the worker.
+struct WinogradStep {
+  int tile = 4;                                           // rows and columns of outputs
+  std::uint32_t output_channel = 0, row = 0, column = 0;  // output ranges
+  std::uint32_t input_channel = 0;                        // reduce ranges
+  std::uint32_t kernel_row = 0, kernel_column = 0;
+  std::uint32_t input = 0, weights = 0;  // parameters
+  std::int64_t block = 16;               // channels of the input's layout
+  std::int64_t band = 1;                 // tile rows at a time
+  std::int64_t parts = 1;       // of the output channels: turns of the parallel loop per band
+  std::int64_t positions = 14;  // of tiles per register tile
+};
+
 struct Schedule {
   std::optional<VectorStep> vector;
+  std::optional<WinogradStep> winograd;  // then `vector` runs over output channels; no tiles
   std::vector<TileStep> tiles;
   std::vector<ReduceStep> reduces;
   std::vector<std::uint32_t> outer;  // output ranges in loop order, outermost first
@@ -67,17 +84,27 @@ struct Schedule {
   struct Packing {
     std::uint32_t parameter = 0;
     Layout layout;
+    int winograd = 0;  // tile size: weights [O,C,3,3] become [O,C,(tile + 2)^2,1] first
   };
   std::vector<Packing> packings;
   std::optional<PrefetchStep> prefetch;
 };
 
-// Chooses by the facts of the target. Deterministic; measures nothing.
+// Chooses by the facts of the target. Deterministic; measures nothing. Without `winograd` every sum
+// has its own terms.
 [[nodiscard]] Schedule choose_schedule(const RangedKernel& kernel,
-                                       const std::vector<bool>& is_constant, const Target& target);
+                                       const std::vector<bool>& is_constant, const Target& target,
+                                       bool winograd = true);
+
+// Winograd's algorithm, if the kernel is a 3x3 convolution for which it is cheaper.
+[[nodiscard]] std::optional<Schedule> choose_winograd(const RangedKernel& kernel,
+                                                      const std::vector<bool>& is_constant,
+                                                      const Target& target);
 
 // The plain one: loops in order, no lanes, no tiles (-O0).
 [[nodiscard]] Schedule plain_schedule(const RangedKernel& kernel);
+
+[[nodiscard]] Shape packed_shape(const Schedule::Packing& packing, const Shape& shape);
 
 // "vector a1 16x2 padded", "tile a3 14", "reduce k4 split 16" ...
 [[nodiscard]] std::vector<std::string> to_steps(const Schedule& schedule,

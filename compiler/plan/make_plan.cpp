@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "compiler/plan/plan.h"
+#include "compiler/plan/winograd.h"
 
 namespace ingot {
 namespace {
@@ -45,7 +46,11 @@ bool reads_repeatedly(const Node& node, const Graph& graph) {
 class Planner {
  public:
   Planner(const Graph& graph, const Target& target, const PlanOptions& options)
-      : graph_(graph), target_(target), options_(options), count_(graph.nodes.size()) {}
+      : graph_(graph),
+        target_(target),
+        options_(options),
+        count_(graph.nodes.size()),
+        winograd_(!tests_equality_of_floats(graph)) {}
 
   Result<Plan> run() {
     plan_.graph = &graph_;
@@ -311,7 +316,8 @@ class Planner {
           const IndexBounds range = bounds(index, contract.extents);
           if (range.max < range.min || index.divisor != 1) continue;
           halo.before[d] = std::max<std::int64_t>(0, -range.min);
-          halo.after[d] = std::max<std::int64_t>(0, range.max - (shape[d] - 1));
+          const std::int64_t last = std::max(range.max, last_read_of_tiles(i, k, d));
+          halo.after[d] = std::max<std::int64_t>(0, last - (shape[d] - 1));
           leaves = leaves || halo.before[d] > 0 || halo.after[d] > 0;
         }
         if ((leaves && options_.layouts) || through_reshape(operand)) {
@@ -320,6 +326,27 @@ class Planner {
         if (leaves && options_.layouts) merge_halo(operand.index, halo);
       }
     }
+  }
+
+  // What the tiles of a Winograd convolution read at most in rows and columns; below 0 elsewhere.
+  std::int64_t last_read_of_tiles(std::uint32_t i, std::size_t operand, std::size_t d) const {
+    const auto& op = std::get<ContractOp>(node(i).op);
+    if (!winograd_ || operand != 0 || d < 2 || op.output_axes != 4 || op.extents.size() != 7 ||
+        op.extents[5] != 3 || op.extents[6] != 3 || node(i).dtype != DType::F32 ||
+        node(i).inputs.size() != 2 || node(i).strict ||
+        graph_[node(i).inputs[0]].shape.size() != 4) {
+      return -1;
+    }
+    const AffineIndex& index = op.operands[0][d];
+    const int axis = static_cast<int>(d);
+    if (index.terms.size() != 2 || index.coefficient_of(axis) != 1 ||
+        index.coefficient_of(axis + 3) != 1) {
+      return -1;
+    }
+    const int tile =
+        plan_winograd({op.extents[4], op.extents[1], op.extents[2], op.extents[3]}, target_).tile;
+    if (tile == 0) return -1;
+    return index.offset + winograd_tiles(tile, op.extents[d]) * tile + 1;
   }
 
   bool through_reshape(ValueId operand) const {
@@ -613,6 +640,7 @@ class Planner {
   const Target& target_;
   const PlanOptions& options_;
   const std::size_t count_;
+  const bool winograd_;
   Plan plan_;
   std::vector<bool> live_, constant_, pinned_, placed_;
   std::vector<std::vector<std::uint32_t>> users_;  // distinct, ascending

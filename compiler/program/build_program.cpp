@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "base/check.h"
 #include "compiler/lowering/lower_kernel.h"
 #include "compiler/lowering/schedule.h"
+#include "compiler/plan/winograd.h"
 
 namespace ingot {
 namespace {
@@ -20,7 +22,10 @@ std::uint64_t buffer_bytes(DType dtype, const Shape& shape, const Layout& layout
 class ProgramBuilder {
  public:
   ProgramBuilder(const Plan& plan, const Target& target, const BuildOptions& options)
-      : plan_(plan), target_(target), options_(options) {}
+      : plan_(plan),
+        target_(target),
+        options_(options),
+        winograd_(!tests_equality_of_floats(*plan.graph)) {}
 
   Result<Program> run() {
     program_.name = plan_.graph->name;
@@ -69,17 +74,18 @@ class ProgramBuilder {
     program_.calls.push_back(std::move(call));
   }
 
-  // A constant in the layout its reader wants; equal value and layout are one buffer.
-  std::uint32_t constant_buffer(std::uint32_t plan_buffer, const Layout& layout) {
+  // A constant as its reader wants it; equal value and packing are one buffer.
+  std::uint32_t constant_buffer(std::uint32_t plan_buffer, const Layout& layout, int winograd) {
     const PlanBuffer& source = plan_.buffers[plan_buffer];
-    const auto key = std::pair(source.constant, to_text(layout));
+    const auto key = std::tuple(source.constant, to_text(layout), winograd);
     if (const auto known = constants_.find(key); known != constants_.end()) return known->second;
-    auto bytes = std::make_shared<const std::vector<std::byte>>(
-        pack(layout, materialize(*plan_.graph, source.constant)));
+    Tensor tensor = materialize(*plan_.graph, source.constant);
+    if (winograd > 0) tensor = transform_weights(tensor, winograd);
+    auto bytes = std::make_shared<const std::vector<std::byte>>(pack(layout, tensor));
     ProgramBuffer made;
     made.kind = BufferKind::Constant;
     made.dtype = source.dtype;
-    made.shape = source.shape;
+    made.shape = tensor.shape;
     made.layout = layout;
     made.size_bytes = bytes->size();
     made.constant = static_cast<std::uint32_t>(program_.constants.size());
@@ -90,14 +96,26 @@ class ProgramBuilder {
     return index;
   }
 
+  // Memory of the workers, for one call.
+  std::uint32_t worker_buffer(const KernelParameter& parameter) {
+    ProgramBuffer made;
+    made.kind = BufferKind::Scratch;
+    made.dtype = parameter.dtype;
+    made.shape = parameter.shape;
+    made.layout = parameter.layout;
+    made.size_bytes = buffer_bytes(made.dtype, made.shape, made.layout);
+    program_.buffers.push_back(std::move(made));
+    return static_cast<std::uint32_t>(program_.buffers.size() - 1);
+  }
+
   Result<void> add_kernel(std::uint32_t index_in_plan) {
     const PlanKernel& plan_kernel = plan_.kernels[index_in_plan];
     INGOT_ASSIGN(LoweredKernel lowered, lower_kernel(plan_, plan_kernel));
     INGOT_RETURN_IF_ERROR(validate_kernel(lowered.kernel));
     if (options_.trace) options_.trace("lower-kernel", print_kernel(lowered.kernel));
-    const Schedule schedule = options_.schedule
-                                  ? choose_schedule(lowered.kernel, lowered.is_constant, target_)
-                                  : plain_schedule(lowered.kernel);
+    const Schedule schedule =
+        options_.schedule ? choose_schedule(lowered.kernel, lowered.is_constant, target_, winograd_)
+                          : plain_schedule(lowered.kernel);
     INGOT_ASSIGN(ScheduledKernel scheduled, apply_schedule(lowered.kernel, schedule, target_));
     INGOT_RETURN_IF_ERROR(validate_kernel(scheduled));
     if (options_.trace) options_.trace("apply-schedule", print_kernel(scheduled));
@@ -107,10 +125,12 @@ class ProgramBuilder {
     call.plan_kernel = index_in_plan;
     call.grid = static_cast<std::uint32_t>(scheduled.parallel_extent());
     call.flops = lowered.flops;
+    if (schedule.winograd) call.winograd = schedule.winograd->tile;
     for (std::size_t p = 0; p < lowered.buffers.size(); ++p) {
       const std::uint32_t index =
           lowered.is_constant[p]
-              ? constant_buffer(lowered.buffers[p], scheduled.parameters[p].layout)
+              ? constant_buffer(lowered.buffers[p], scheduled.parameters[p].layout,
+                                winograd_of(schedule, p))
               : buffer(lowered.buffers[p]);
       call.buffers.push_back(index);
       const ProgramBuffer& b = program_.buffers[index];
@@ -124,9 +144,19 @@ class ProgramBuilder {
         call.bytes_read += dense;
       }
     }
+    for (std::size_t p = lowered.buffers.size(); p < scheduled.parameters.size(); ++p) {
+      call.buffers.push_back(worker_buffer(scheduled.parameters[p]));
+    }
     call.kernel = kernel_index(std::move(scheduled));
     program_.calls.push_back(std::move(call));
     return {};
+  }
+
+  static int winograd_of(const Schedule& schedule, std::size_t parameter) {
+    for (const Schedule::Packing& packing : schedule.packings) {
+      if (packing.parameter == parameter) return packing.winograd;
+    }
+    return 0;
   }
 
   std::uint32_t kernel_index(ScheduledKernel kernel) {
@@ -178,9 +208,10 @@ class ProgramBuilder {
   const Plan& plan_;
   const Target& target_;
   const BuildOptions& options_;
+  const bool winograd_;
   Program program_;
   std::vector<std::uint32_t> buffer_of_;
-  std::map<std::pair<ValueId, std::string>, std::uint32_t> constants_;
+  std::map<std::tuple<ValueId, std::string, int>, std::uint32_t> constants_;
   std::map<std::string, std::uint32_t> kernels_;
 };
 

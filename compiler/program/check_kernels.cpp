@@ -5,8 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <optional>
 
+#include "base/check.h"
 #include "compiler/graph/evaluate_element.h"
+#include "compiler/plan/winograd.h"
+#include "compiler/program/build_program.h"
 #include "compiler/program/program_memory.h"
 
 namespace ingot {
@@ -103,7 +108,7 @@ class KernelChecker {
       }
       // Before the call: it may write over what it reads.
       std::vector<Sample> samples;
-      if (judge) samples = take_samples(plan_.kernels[call.plan_kernel], i);
+      if (judge) samples = take_samples(plan_.kernels[call.plan_kernel], i, call.winograd);
       INGOT_RETURN_IF_ERROR(code_.run(call.kernel, memory_.arguments(call), call.grid));
       if (judge) INGOT_RETURN_IF_ERROR(compare(plan_.kernels[call.plan_kernel], i, samples));
       if (judge && options_.progress) options_.progress(i + 1, program_.calls.size());
@@ -112,11 +117,12 @@ class KernelChecker {
   }
 
   // Corners first, then anywhere.
-  std::vector<Sample> take_samples(const PlanKernel& kernel, std::size_t call) const {
+  std::vector<Sample> take_samples(const PlanKernel& kernel, std::size_t call, int winograd) const {
     const Shape& shape = (*plan_.graph)[kernel.root].shape;
     const std::int64_t elements = element_count(shape);
     const PlacedValues stored(plan_, plan_memory_, kernel.root);
     ElementEvaluator evaluator(*plan_.graph, stored);
+    if (winograd > 0) widen(evaluator, kernel.root, winograd);
     const bool copy = !computes_root(plan_, kernel) && stored.contains(kernel.root);
     std::uint64_t random = options_.seed + call;
     std::uint64_t steps = 0;
@@ -146,6 +152,42 @@ class KernelChecker {
       samples.push_back(std::move(sample));
     }
     return samples;
+  }
+
+  // The contraction at the root of the kernel, through what is computed after it.
+  std::optional<ValueId> contraction_of(ValueId root, ValueId value) const {
+    const Node& node = (*plan_.graph)[value];
+    if (std::holds_alternative<ContractOp>(node.op)) return value;
+    for (const ValueId input : node.inputs) {
+      if (placement_of(plan_, root, input) != nullptr) continue;
+      if (const std::optional<ValueId> found = contraction_of(root, input)) return found;
+    }
+    return std::nullopt;
+  }
+
+  // Of a Winograd convolution: by its bound for the largest input and the largest weights.
+  void widen(ElementEvaluator& evaluator, ValueId root, int tile) const {
+    const std::optional<ValueId> contraction = contraction_of(root, root);
+    INGOT_CHECK(contraction.has_value(), "a Winograd kernel without a convolution");
+    const Node& node = (*plan_.graph)[*contraction];
+    const Placement& input = *placement_of(plan_, root, node.inputs[0]);
+    const PlanBuffer& buffer = plan_.buffers[input.buffer];
+    double largest = 0;
+    for (std::int64_t i = 0; i < element_count(buffer.layout, buffer.shape); ++i) {
+      float value = 0;
+      std::memcpy(&value, plan_memory_[input.buffer] + i * std::int64_t{sizeof value},
+                  sizeof value);
+      largest = std::fmax(largest, std::abs(value));  // padding may be anything, NaN here
+    }
+    const Tensor weights = materialize(*plan_.graph, node.inputs[1]);
+    const std::int64_t per_channel = element_count(weights.shape) / weights.shape[0];
+    double largest_sum = 0, sum = 0;
+    for (std::int64_t i = 0; i < element_count(weights.shape); ++i) {
+      if (i % per_channel == 0) sum = 0;
+      sum += std::abs(weights.at(i).as_double());
+      largest_sum = std::max(largest_sum, sum);
+    }
+    evaluator.widen(*contraction, winograd_error(tile) * largest * largest_sum);
   }
 
   Result<void> compare(const PlanKernel& kernel, std::size_t call,

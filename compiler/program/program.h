@@ -53,6 +53,7 @@ struct ProgramCall {
   std::uint8_t fill = 0;
   std::string name;                   // root's source, for people
   std::uint32_t plan_kernel = kNone;  // index into Plan::kernels
+  int winograd = 0;                   // tile size, if that is how the kernel convolves
   // Work of one call, for the shares that `bench --per-call` prints.
   std::uint64_t flops = 0;
   std::uint64_t bytes_read = 0, bytes_written = 0;

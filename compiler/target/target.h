@@ -25,6 +25,7 @@ struct Target {
   bool has_fma = false;
   bool has_f16_conversion = false;  // half <-> single in one instruction
   bool has_masked_memory = false;   // masked vector loads are one instruction
+  int workers = 4;  // threads that an artifact may run on; some kernels have memory for each
   // For the cost model: bytes, of one core; l3 of the package.
   std::int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10, l3_bytes = 8 << 20;
 

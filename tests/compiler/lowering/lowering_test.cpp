@@ -67,6 +67,15 @@ void expect_close(const Tensor& want, const std::vector<std::byte>& got, const s
   }
 }
 
+// Tile size of the last Winograd convolution; 0: there is none.
+int winograd_tile(const Graph& graph, const Target& target) {
+  const auto plan = make_plan(graph, target, PlanOptions{});
+  const auto program = build_program(*plan, target, BuildOptions{});
+  int tile = 0;
+  for (const ProgramCall& call : program->calls) tile = std::max(tile, call.winograd);
+  return tile;
+}
+
 void check(const Graph& graph) {
   ASSERT_TRUE(validate_graph(graph));
   const NamedTensors inputs = inputs_of(graph);
@@ -129,6 +138,58 @@ TEST(Lowering, ConvolutionsInSequenceKeepHalosAndPadding) {
   y = b.convolution(y, weights(b, "w3", {10, 40, 1, 1}), conv(1, 0, 4));
   b.output("y", y);
   check(b.take());
+}
+
+// The convolution in the middle reads and writes blocks of channels.
+Graph convolutions(std::int64_t in, std::int64_t out, std::int64_t rows, std::int64_t columns,
+                   std::int64_t batch = 1, std::int64_t pad = 1) {
+  const auto convolution = [](std::int64_t padding, std::int64_t r, std::int64_t c) {
+    return GraphBuilder::Convolution{{1, 1}, {1, 1}, {padding, padding}, {r, c}, 1};
+  };
+  GraphBuilder b("test");
+  const std::int64_t less = 2 - 2 * pad;
+  ValueId x = b.input("x", DType::F32, {batch, 3, rows, columns});
+  x = b.convolution(x, weights(b, "w1", {in, 3, 1, 1}), convolution(0, rows, columns));
+  x = b.convolution(x, weights(b, "w2", {out, in, 3, 3}),
+                    convolution(pad, rows - less, columns - less));
+  x = relu(b, b.add(x, weights(b, "b", {1, out, 1, 1})));
+  b.output("y", b.convolution(x, weights(b, "w3", {16, out, 1, 1}),
+                              convolution(0, rows - less, columns - less)));
+  return b.take();
+}
+
+TEST(Lowering, WinogradConvolutions) {
+  const Target v4 = *find_target("x86-64-v4"), v3 = *find_target("x86-64-v3");
+  const Graph even = convolutions(16, 32, 16, 16);
+  EXPECT_EQ(winograd_tile(even, v4), 4);
+  EXPECT_EQ(winograd_tile(even, v3), 4);
+  check(even);
+  GraphBuilder b("peaks");  // what compares its numbers gets them term by term
+  const ValueId x = b.input("x", DType::F32, {4});
+  b.output("y", b.map(ScalarOp::Eq, x, b.input("z", DType::F32, {4})));
+  EXPECT_TRUE(tests_equality_of_floats(b.take()));
+  check(convolutions(24, 20, 9, 10));         // channels that do not fill their blocks
+  check(convolutions(16, 16, 7, 8, 2));       // batches
+  check(convolutions(16, 48, 10, 10, 1, 0));  // no padding
+}
+
+TEST(Lowering, WinogradInBands) {
+  Target small = *find_target("x86-64-v4");
+  small.l2_bytes = 64 << 10;
+  const Graph graph = convolutions(16, 16, 22, 17);
+  const auto plan = make_plan(graph, small, PlanOptions{});
+  ASSERT_TRUE(plan);
+  const auto program = build_program(*plan, small, BuildOptions{});
+  ASSERT_TRUE(program);
+  const auto call = std::ranges::max_element(program->calls, {}, &ProgramCall::winograd);
+  EXPECT_EQ(call->winograd, 2);
+  EXPECT_GT(call->grid, 1U);  // bands for workers
+  InterpreterRunner runner;
+  const NamedTensors inputs = inputs_of(graph);
+  const auto result =
+      run_program(*program, in_order(*program, inputs, BufferKind::Input), {}, runner);
+  ASSERT_TRUE(result);
+  expect_close(interpret_outputs(graph, inputs).at("y"), result->outputs[0], "bands");
 }
 
 TEST(Lowering, DepthwiseAndResidual) {

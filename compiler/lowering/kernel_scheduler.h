@@ -1,0 +1,62 @@
+// What every way of applying a schedule shares: expressions of a ranged kernel, written again at
+// the coordinates that loops give, and statements around them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/kernel/index_arithmetic.h"
+#include "compiler/kernel/kernel.h"
+#include "compiler/lowering/schedule.h"
+
+namespace ingot {
+
+class KernelScheduler {
+ protected:
+  KernelScheduler(const RangedKernel& kernel, const Schedule& schedule, const Target& target);
+
+  ExprPool& pool() { return out_.pool; }
+  std::int64_t extent(std::uint32_t range) const { return source_.ranges[range].extent; }
+  ExprId simplify(ExprId expr) { return simplifier_.simplify(expr); }
+
+  std::uint32_t add_variable(std::string name, std::int64_t count, LoopKind kind);
+  // Accumulators of a reduce.
+  std::uint32_t add_registers(DType dtype, std::int64_t elements, std::int64_t lanes);
+  void set_coordinate(std::uint32_t range, ExprId coordinate);
+  void forget_translations() { translated_.clear(); }
+
+  static Statement loop(std::uint32_t variable, Block body);
+  static void append(Block& to, Block from);
+  static Statement set(std::uint32_t array, ExprId element, ExprId lane, ExprId value);
+
+  // At the coordinates as they are now; reduces are read from the registers that hold them.
+  ExprId translate(ExprId id);
+  ExprId address(std::uint32_t parameter, const std::vector<ExprId>& coordinates);
+  Statement store_statement();
+  // A turn of a reduce: relaxed products and sums are fused where the target can.
+  ExprId combine(const Expr& reduce, ExprId sum, ExprId value);
+
+  const RangedKernel& source_;
+  const Schedule& schedule_;
+  const Target& target_;
+  ScheduledKernel out_;
+  std::vector<ExprId> coordinate_;           // per source range
+  ExprId element_, lane_;                    // of the registers that hold reduces
+  std::map<ExprId, std::uint32_t> reduced_;  // register array that holds a reduce's result
+
+ private:
+  ExprId translate_new(ExprId id);
+  ExprId translate_load(const Expr& expr);
+
+  std::unordered_map<std::uint32_t, ExprId> translated_;
+  IndexSimplifier simplifier_{out_.pool,
+                              [this](std::uint32_t v) { return out_.variables[v].extent; }};
+};
+
+// Winograd convolution (schedule.h: WinogradStep).
+[[nodiscard]] ScheduledKernel apply_winograd(const RangedKernel& kernel, const Schedule& schedule,
+                                             const Target& target);
+
+}  // namespace ingot
