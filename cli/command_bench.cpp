@@ -264,9 +264,9 @@ Result<void> measure(const LoadedArtifact& artifact, const BenchOptions& options
     json["bytes"] = bytes;
     json["ceiling_gflops"] = ceilings.gflops();
     json["ceiling_gbytes_per_s"] = ceilings.gbytes(bytes);
-    text += fmt::format("ceilings on one thread {:.1f} GFLOP/s, {:.2f} GB/s for {:.3f} MB\n",
-                        ceilings.gflops(), ceilings.gbytes(bytes),
-                        static_cast<double>(bytes) / 1e6);
+    text +=
+        fmt::format("ceilings on one thread {:.1f} GFLOP/s, {:.2f} GB/s for {:.3f} MB\n",
+                    ceilings.gflops(), ceilings.gbytes(bytes), static_cast<double>(bytes) / 1e6);
     for (std::size_t i = 0; i < calls.size(); ++i) {
       json["calls"].push_back(call_json(calls[i]));
       text += call_line(i, calls[i]);

@@ -185,7 +185,7 @@ def print_sections(result, worst, committed):
                if 'threads' in row]
     if threads:
         print_table('%d threads' % result['thread_count'], threads, THREAD_COLUMNS)
-    if 'threads_refused' in result:
+    if result.get('threads_refused'):
         print('\n%d threads: not measured: %s' % (result['thread_count'],
                                                   result['threads_refused']))
     for row in result['models']:
