@@ -209,7 +209,8 @@ def print_bars(result, committed):
         print('\nlast committed figures: %s, %s' % (committed['date'], committed['processor']))
     else:
         print('\nno committed figures')
-    print_table('figures', [dict(one, was=was.get(one['name'])) for one in result['bars']],
+    title = 'figures of a part of the models' if result.get('only') else 'figures'
+    print_table(title, [dict(one, was=was.get(one['name'])) for one in result['bars']],
                 BAR_COLUMNS)
     passed = sum(row['verdict'] == 'pass' for row in result['models'])
     if result['models']:
