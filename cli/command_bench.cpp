@@ -114,7 +114,8 @@ void record_call(void* user, std::uint32_t call, std::uint64_t nanoseconds) {
 
 struct CallReport {
   std::string name;
-  double ms = 0;  // median
+  double ms = 0;            // median
+  std::uint64_t bytes = 0;  // read and written
   double gflops = 0, gbytes = 0;
   // Of what this machine reaches at best: the larger share of arithmetic and memory traffic.
   double share = 0;
@@ -126,10 +127,12 @@ class Ceilings {
   explicit Ceilings(const LoadedArtifact& artifact) : fma_(measure_fma_ceiling(target(artifact))) {}
 
   double gflops() const { return fma_; }
+  // Of reading this many bytes again and again.
+  double gbytes(std::uint64_t bytes) { return bytes > 0 ? read_bandwidth(bytes) : 0; }
 
-  double share(const CallReport& call, std::uint64_t bytes) {
+  double share(const CallReport& call) {
     const double arithmetic = fma_ > 0 ? call.gflops / fma_ : 0;
-    const double bandwidth = bytes > 0 ? read_bandwidth(bytes) : 0;
+    const double bandwidth = gbytes(std::bit_ceil(call.bytes));  // up to a factor of two
     return std::max(arithmetic, bandwidth > 0 ? call.gbytes / bandwidth : 0);
   }
 
@@ -144,10 +147,9 @@ class Ceilings {
     return named ? *named : baseline_target();
   }
 
-  // Of the same footprint, up to a factor of two.
   double read_bandwidth(std::uint64_t bytes) {
     constexpr std::uint64_t kLeast = 4096;
-    const std::uint64_t footprint = std::bit_ceil(std::max(bytes, kLeast));
+    const std::uint64_t footprint = std::max(bytes, kLeast);
     const auto [place, fresh] = bandwidths_.emplace(footprint, 0.0);
     if (fresh) place->second = measure_read_bandwidth(footprint);
     return place->second;
@@ -177,11 +179,11 @@ CallReport report_call(const CallCost& cost, std::vector<std::uint64_t> samples,
   report.name = cost.name;
   if (samples.empty()) return report;
   const auto ns = static_cast<double>(std::max<std::uint64_t>(samples[samples.size() / 2], 1));
-  const std::uint64_t bytes = cost.read_bytes + cost.written_bytes;
+  report.bytes = cost.read_bytes + cost.written_bytes;
   report.ms = ns / 1e6;
   report.gflops = static_cast<double>(cost.operations) / ns;
-  report.gbytes = static_cast<double>(bytes) / ns;
-  report.share = ceilings.share(report, bytes);
+  report.gbytes = static_cast<double>(report.bytes) / ns;
+  report.share = ceilings.share(report);
   return report;
 }
 
@@ -257,8 +259,14 @@ Result<void> measure(const LoadedArtifact& artifact, const BenchOptions& options
     Ceilings ceilings(artifact);
     INGOT_ASSIGN(const std::vector<CallReport> calls,
                  time_calls(artifact, session, options.runs, ceilings));
+    std::uint64_t bytes = 0;
+    for (const CallReport& call : calls) bytes += call.bytes;
+    json["bytes"] = bytes;
     json["ceiling_gflops"] = ceilings.gflops();
-    text += fmt::format("ceiling {:.1f} GFLOP/s on one thread\n", ceilings.gflops());
+    json["ceiling_gbytes_per_s"] = ceilings.gbytes(bytes);
+    text +=
+        fmt::format("ceilings on one thread {:.1f} GFLOP/s, {:.2f} GB/s for {:.3f} MB\n",
+                    ceilings.gflops(), ceilings.gbytes(bytes), static_cast<double>(bytes) / 1e6);
     for (std::size_t i = 0; i < calls.size(); ++i) {
       json["calls"].push_back(call_json(calls[i]));
       text += call_line(i, calls[i]);

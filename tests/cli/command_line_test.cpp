@@ -175,8 +175,9 @@ TEST(CommandLine, CompileRunAndBench) {
   ASSERT_EQ(bench.exit, 0) << bench.errors;
   const Result<Json> times = parse_json(bench.output, "bench");
   ASSERT_TRUE(times);
-  for (const char* key : {"min_ms", "median_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms", "runs",
-                          "threads", "missed", "calls"}) {
+  for (const char* key :
+       {"min_ms", "median_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms", "runs", "threads", "missed",
+        "calls", "bytes", "ceiling_gflops", "ceiling_gbytes_per_s"}) {
     EXPECT_TRUE(times->contains(key)) << key;
   }
   ASSERT_FALSE((*times)["calls"].empty());

@@ -6,6 +6,7 @@ import json
 import math
 import os
 
+import onnx_file
 import support
 
 ZOO = os.environ.get('INGOT_ZOO', os.path.join(support.ROOT, 'build', 'zoo'))
@@ -27,10 +28,27 @@ class Model:
         self.feedback = case.get('feedback') or []
         self.bound = case.get('bind') or []
 
+    def kind(self):
+        """float32, float16, quantized: what is judged together. Of a model's variants in float32
+        one counts, the rest is `other`; the product of one row stands for itself (`mlp`)."""
+        if self.variant == 'fp16':
+            return 'mlp' if self.name == 'mlp' else 'float16'
+        if self.name == 'mlp':
+            return 'other'
+        if self.name.startswith('quant'):
+            return 'quantized'
+        counted = 'o17' if 'o17' in self.case.get('variants', []) else 'o13'
+        return 'float32' if self.variant in ('', counted) else 'other'
+
     def tolerance(self):
         if self.variant == 'fp16':
             return FLOAT16
         return QUANTIZED if self.name.startswith('quant') else FLOAT32
+
+    def is_convolutional(self):
+        operators = onnx_file.operators(self.path)
+        products = operators.count('MatMul') + operators.count('Gemm')
+        return operators.count('Conv') > products
 
     def compile_arguments(self, folder):
         """Shapes, states, and bound inputs, whose values are written to `folder`."""
@@ -87,6 +105,19 @@ def zoo_models(zoo=ZOO):
         return [Model(case, folder, os.path.join(zoo, case['model'].replace('VARIANT', variant)),
                       variant)
                 for case in json.load(file) for variant in case['variants']]
+
+
+def mlp_models(zoo, folder):
+    """The residual product of one row. Nobody stored its outputs: `folder` is where the caller puts
+    them (mlp/y.npy), and gets the cases.json here."""
+    case = {'name': 'mlp', 'model': 'mlp-VARIANT.onnx', 'variants': ['o17', 'fp16'],
+            'inputs': [{'name': 'x', 'dtype': 'float32', 'shape': [1, 1024], 'lo': -1, 'hi': 1}],
+            'runs': [{'seed': 1, 'steps': 1, 'outputs': {'y': {
+                'file': 'mlp/y.npy', 'dtype': 'float32', 'shape': [1, 1000]}}}]}
+    with open(os.path.join(folder, 'cases.json'), 'w') as file:
+        json.dump([case], file)
+    return [Model(case, folder, os.path.join(zoo, 'mlp-%s.onnx' % variant), variant)
+            for variant in case['variants']]
 
 
 def find(title):
