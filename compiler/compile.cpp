@@ -28,6 +28,24 @@ void progress(const CompileOptions& options, const std::string& stage, std::size
 
 // Values too large for any device are refused before memory is asked for them.
 constexpr std::int64_t kMostValueBytes = std::int64_t{4} << 30;
+// A node above this would run for seconds on any processor core, and far longer in the reference.
+constexpr std::int64_t kMostOperations = std::int64_t{1} << 38;
+
+// Elements that a sum or contraction reads, up to the limit and one more.
+std::int64_t operations_of(const Graph& graph, const Node& node) {
+  const auto* contract = std::get_if<ContractOp>(&node.op);
+  if (contract == nullptr && !std::holds_alternative<ReduceNodeOp>(node.op)) return 0;
+  const std::vector<std::int64_t>& extents =
+      contract != nullptr ? contract->extents : graph[node.inputs[0]].shape;
+  if (std::ranges::find(extents, 0) != extents.end()) return 0;
+  std::int64_t count = 1;
+  for (const std::int64_t extent : extents) {
+    if (__builtin_mul_overflow(count, extent, &count) || count > kMostOperations) {
+      return kMostOperations + 1;
+    }
+  }
+  return count;
+}
 
 Result<void> check_sizes(const Graph& graph) {
   Failure failure;
@@ -43,6 +61,13 @@ Result<void> check_sizes(const Graph& graph) {
       fits = std::ranges::all_of(node.shape, [&](std::int64_t extent) {
         return !__builtin_mul_overflow(bytes, extent, &bytes) && bytes <= kMostValueBytes;
       });
+    }
+    if (operations_of(graph, node) > kMostOperations) {
+      Diagnostic diagnostic;
+      diagnostic.code = "too-much-work";
+      diagnostic.node = node.source;
+      diagnostic.message = "more than 2^38 operations in a frame";
+      failure.diagnostics.push_back(std::move(diagnostic));
     }
     // Views of a small value cost nothing, unless somebody wants the result.
     if (fits || (std::holds_alternative<ViewOp>(node.op) && !stored[i])) continue;

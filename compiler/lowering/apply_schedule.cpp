@@ -195,11 +195,64 @@ class Applier : KernelScheduler {
     if (schedule_.vector_reduce) return vector_reduce_block(id);
     const std::uint32_t array = add_registers(reduce.dtype, elements(), lanes());
     Block body = in_tile([&] { return set(array, element_, lane_, start_value(reduce)); });
+    open_partial_sums(reduce, array, body);
     append(body, reduce_loops(reduce, 0, [&] {
              return in_tile([&] { return accumulate(reduce, array, element_, lane_); });
            }));
-    reduced_[id] = array;
+    append(body, end_of_partial_sum());
+    reduced_[id] = partial_ ? partial_->total : array;
+    partial_.reset();
     return body;
+  }
+
+  // --- long sums
+
+  struct PartialSums {
+    const Expr* reduce = nullptr;
+    std::uint32_t array = 0, total = 0;
+    std::size_t depth = 0;  // a turn of this loop ends a partial sum
+  };
+
+  bool is_long_sum(const Expr& reduce) const {
+    std::int64_t terms = 1;
+    for (const std::uint32_t range : reduce.ranges) terms *= extent(range);
+    return reduce.reduce == Combine::Sum && is_float(reduce.dtype) && !reduce.strict &&
+           terms > kLongSum;
+  }
+
+  // Turns of a loop over blocks, or else of the loop around the innermost one.
+  void open_partial_sums(const Expr& reduce, std::uint32_t array, Block& body) {
+    if (!is_long_sum(reduce)) return;
+    PartialSums sums;
+    sums.depth = schedule_.reduces.size() - 1;
+    if (schedule_.reduces.back().split <= 1) {
+      if (sums.depth == 0) return;
+      --sums.depth;
+    }
+    sums.reduce = &reduce;
+    sums.array = array;
+    sums.total = add_registers(reduce.dtype, elements(), lanes());
+    append(body, in_tile([&] { return set(sums.total, element_, lane_, start_value(reduce)); }));
+    partial_ = sums;
+  }
+
+  // The partial sum joins the total and starts again.
+  Block end_of_partial_sum() {
+    Block body;
+    if (!partial_) return body;
+    const Expr& reduce = *partial_->reduce;
+    body = in_tile([&] {
+      const ExprId total = pool().read_register(partial_->total, reduce.dtype, element_, lane_);
+      const ExprId part = pool().read_register(partial_->array, reduce.dtype, element_, lane_);
+      return set(partial_->total, element_, lane_, combine(reduce, total, part));
+    });
+    append(body,
+           in_tile([&] { return set(partial_->array, element_, lane_, start_value(reduce)); }));
+    return body;
+  }
+
+  Block end_of_turn(std::size_t depth) {
+    return partial_ && partial_->depth == depth ? end_of_partial_sum() : Block{};
   }
 
   // The load of `parameter` below an expression; operands have lower numbers.
@@ -267,7 +320,12 @@ class Applier : KernelScheduler {
     const std::string& name = source_.ranges[step.range].name;
     if (step.split <= 1) {
       auto ahead = [&]() -> Block { return is_innermost(depth) ? prefetches(reduce) : Block{}; };
-      return counted_loop(step, name, extent(step.range), pool().index(0), step.unroll, inner,
+      auto turn = [&] {
+        Block body_and_end = inner();
+        append(body_and_end, end_of_turn(depth));
+        return body_and_end;
+      };
+      return counted_loop(step, name, extent(step.range), pool().index(0), step.unroll, turn,
                           ahead);
     }
     const std::int64_t blocks = extent(step.range) / step.split;
@@ -280,6 +338,7 @@ class Applier : KernelScheduler {
     Block turn;
     if (is_innermost(depth)) turn = prefetches(reduce);
     append(turn, counted_loop(step, name, step.split, first, step.unroll, inner));
+    append(turn, end_of_turn(depth));
     out.push_back(loop(block, std::move(turn)));
     if (rest > 0) {
       append(out, counted_loop(step, name, rest, pool().index(blocks * step.split), 1, inner));
@@ -333,22 +392,53 @@ class Applier : KernelScheduler {
       const std::uint32_t lane = add_variable("v", step.lanes, LoopKind::Vector);
       return loop(lane, Block{set(partial, element_, pool().variable(lane), start_value(reduce))});
     });
+    const bool is_long = is_long_sum(reduce);
+    const std::uint32_t sums =
+        is_long ? add_registers(reduce.dtype, elements(), step.lanes) : partial;
+    const auto in_lanes = [&](const auto& make) {
+      return in_tile([&] {
+        const std::uint32_t lane = add_variable("v", step.lanes, LoopKind::Vector);
+        return loop(lane, Block{make(pool().variable(lane))});
+      });
+    };
+    const auto start = [&](std::uint32_t array) {
+      return in_lanes([&](ExprId lane) { return set(array, element_, lane, start_value(reduce)); });
+    };
+    const auto turns = [&](ExprId first, std::int64_t count) {
+      const std::uint32_t turn = add_variable("b", count, LoopKind::Serial);
+      const ExprId at = pool().mul(pool().add(first, pool().variable(turn)), step.lanes);
+      return loop(turn, in_lanes([&](ExprId lane) {
+                    set_coordinate(step.range, pool().add(at, lane));
+                    return accumulate(reduce, partial, element_, lane);
+                  }));
+    };
+    const auto partial_sum = [&](ExprId first, std::int64_t count) {
+      Block block{turns(first, count)};
+      append(block, in_lanes([&](ExprId lane) {
+               const ExprId sum = pool().read_register(sums, reduce.dtype, element_, lane);
+               const ExprId part = pool().read_register(partial, reduce.dtype, element_, lane);
+               return set(sums, element_, lane, combine(reduce, sum, part));
+             }));
+      append(block, start(partial));
+      return block;
+    };
+    if (is_long) append(body, start(sums));
     append(body, reduce_loops(reduce, 0, [&] {
-             const std::uint32_t turn = add_variable("b", full, LoopKind::Serial);
-             return Block{loop(
-                 turn, in_tile([&] {
-                   const std::uint32_t lane = add_variable("v", step.lanes, LoopKind::Vector);
-                   set_coordinate(step.range,
-                                  pool().add(pool().mul(pool().variable(turn), step.lanes),
-                                             pool().variable(lane)));
-                   return loop(lane,
-                               Block{accumulate(reduce, partial, element_, pool().variable(lane))});
-                 }))};
+             if (!is_long) return Block{turns(zero, full)};
+             Block all;
+             if (full >= kPartialSum) {
+               const std::uint32_t part = add_variable("s", full / kPartialSum, LoopKind::Serial);
+               const ExprId first = pool().mul(pool().variable(part), kPartialSum);
+               all.push_back(loop(part, partial_sum(first, kPartialSum)));
+             }
+             const std::int64_t left = full % kPartialSum;
+             if (left > 0) append(all, partial_sum(pool().index(full - left), left));
+             return all;
            }));
     append(body, in_tile([&] { return set(total, element_, zero, start_value(reduce)); }));
     const std::uint32_t each = add_variable("l", step.lanes, LoopKind::Unroll);
     body.push_back(loop(each, in_tile([&] {
-                          const ExprId value = pool().read_register(partial, reduce.dtype, element_,
+                          const ExprId value = pool().read_register(sums, reduce.dtype, element_,
                                                                     pool().variable(each));
                           const ExprId sum =
                               pool().read_register(total, reduce.dtype, element_, zero);
@@ -371,6 +461,7 @@ class Applier : KernelScheduler {
   std::vector<std::uint32_t> serial_;
   std::vector<ExprId> block_, base_;           // per source range
   std::vector<std::uint32_t> tile_variables_;  // outermost first
+  std::optional<PartialSums> partial_;         // of the reduce being made
   int vectors_ = 1;                            // of the tile being made
   std::vector<bool> reachable_;
 };

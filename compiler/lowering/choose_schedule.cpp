@@ -408,6 +408,7 @@ class Chooser {
     }
     if (schedule_.reduces.empty() || schedule_.vector_reduce) return;
     ReduceStep& inner = schedule_.reduces.back();
+    if (inner.split == 1 && extent(inner.range) > kLongSum && !strict_) inner.split = kPartialSum;
     const std::int64_t turns = inner.split > 1 ? inner.split : extent(inner.range);
     if (per_turn * turns <= 64) {
       inner.unroll = turns;

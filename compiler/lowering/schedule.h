@@ -45,6 +45,11 @@ struct ReduceStep {
 
 inline constexpr std::int64_t kLineBytes = 64;  // of a cache
 
+// Relaxed sums of more terms are made of partial sums, so that rounding errors do not grow with the
+// number of terms.
+inline constexpr std::int64_t kLongSum = 1 << 14;
+inline constexpr std::int64_t kPartialSum = 1 << 10;
+
 // A packed constant is asked for ahead of its use. Each turn of the innermost reduce loop that is
 // really a loop (of its blocks, if it is split) reads `lines` cache lines in a row, and asks for
 // `share` of those that stand `distance` elements behind them: tile t of a panel for lines

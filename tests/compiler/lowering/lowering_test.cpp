@@ -192,6 +192,28 @@ TEST(Lowering, WinogradInBands) {
   expect_close(interpret_outputs(graph, inputs).at("y"), result->outputs[0], "bands");
 }
 
+// Equal terms: errors of one long sum would have one sign.
+TEST(Lowering, LongSumsKeepTheirAccuracy) {
+  for (const bool last : {true, false}) {
+    GraphBuilder b("sum");
+    const ValueId x = b.input("x", DType::F32, last ? Shape{2, 300001} : Shape{300001, 17});
+    const ValueId like = b.add(b.mul(x, b.like(x, 0)), b.like(x, 0.1));
+    b.output("y", b.reduce(ReduceOp::Sum, like, {last ? 1 : 0}, false));
+    const Graph graph = b.take();
+    const Target target = *find_target("x86-64-v3");
+    const auto plan = make_plan(graph, target, PlanOptions{});
+    ASSERT_TRUE(plan);
+    const auto program = build_program(*plan, target, BuildOptions{});
+    ASSERT_TRUE(program);
+    InterpreterRunner runner;
+    const auto result =
+        run_program(*program, in_order(*program, inputs_of(graph), BufferKind::Input), {}, runner);
+    ASSERT_TRUE(result);
+    const float sum = *reinterpret_cast<const float*>(result->outputs[0].data());
+    EXPECT_NEAR(sum, 300001 * double{0.1F}, 1) << (last ? "rows" : "columns");
+  }
+}
+
 TEST(Lowering, DepthwiseAndResidual) {
   GraphBuilder b("mobile");
   const ValueId x = b.input("x", DType::F32, {1, 8, 7, 7});
