@@ -569,11 +569,9 @@ std::string_view word(Tail tail) {
 }  // namespace
 
 Schedule choose_schedule(const RangedKernel& kernel, const std::vector<bool>& is_constant,
-                         const Target& target, bool winograd) {
-  if (winograd) {
-    std::optional<Schedule> schedule = choose_winograd(kernel, is_constant, target);
-    if (schedule) return *std::move(schedule);
-  }
+                         const Target& target, int largest_tile) {
+  std::optional<Schedule> winograd = choose_winograd(kernel, is_constant, target, largest_tile);
+  if (winograd) return *std::move(winograd);
   return Chooser(kernel, is_constant, target).run();
 }
 

@@ -14,8 +14,8 @@ constexpr std::int64_t kKernelSide = 3;
 class WinogradChooser {
  public:
   WinogradChooser(const RangedKernel& kernel, const std::vector<bool>& is_constant,
-                  const Target& target)
-      : kernel_(kernel), is_constant_(is_constant), target_(target) {}
+                  const Target& target, int largest_tile)
+      : kernel_(kernel), is_constant_(is_constant), target_(target), largest_tile_(largest_tile) {}
 
   std::optional<Schedule> run() {
     if (!find_operands() || !match_weights() || !match_input() || !match_store()) {
@@ -24,7 +24,7 @@ class WinogradChooser {
     const WinogradPlan plan =
         plan_winograd({extent(step_.input_channel), extent(step_.output_channel), extent(step_.row),
                        extent(step_.column)},
-                      target_);
+                      target_, largest_tile_);
     if (plan.tile == 0 || !has_halo(plan.tile)) return std::nullopt;
     step_.tile = plan.tile;
     step_.band = plan.band;
@@ -50,6 +50,7 @@ class WinogradChooser {
     packing.layout.block_dim = 0;
     packing.layout.block = vector.lanes * vector.vectors;
     schedule.packings.push_back(packing);
+    pack_others(schedule);
     schedule.winograd = step_;
     return schedule;
   }
@@ -176,6 +177,32 @@ class WinogradChooser {
     return first + count == parameter.shape[1] && others_have_room();
   }
 
+  // Other constants along output channels, such as a bias: in vectors of the same channels.
+  void pack_others(Schedule& schedule) const {
+    for (std::uint32_t i = 0; i < pool().size(); ++i) {
+      const Expr& expr = pool()[ExprId{i}];
+      if (expr.kind != ExprKind::Load || expr.id == step_.weights || !is_constant_[expr.id])
+        continue;
+      for (std::size_t d = 0; d < expr.operands.size(); ++d) {
+        if (bare(expr.operands[d]) != step_.output_channel || is_packed(schedule, expr.id))
+          continue;
+        const KernelParameter& parameter = kernel_.parameters[expr.id];
+        Schedule::Packing packing;
+        packing.parameter = expr.id;
+        packing.layout = Layout::row_major(static_cast<int>(parameter.shape.size()));
+        packing.layout.block_dim = static_cast<int>(d);
+        packing.layout.block = schedule.vector->lanes * schedule.vector->vectors;
+        schedule.packings.push_back(packing);
+      }
+    }
+  }
+
+  static bool is_packed(const Schedule& schedule, std::uint32_t parameter) {
+    return std::ranges::any_of(schedule.packings, [&](const Schedule::Packing& packing) {
+      return packing.parameter == parameter;
+    });
+  }
+
   // Whatever else the epilogue reads along output channels may be read beyond the last one.
   bool others_have_room() const {
     for (std::uint32_t i = 0; i < pool().size(); ++i) {
@@ -183,6 +210,7 @@ class WinogradChooser {
       if (expr.kind != ExprKind::Load || expr.id == step_.weights) continue;
       for (std::size_t d = 0; d + (expr.gated ? 1 : 0) < expr.operands.size(); ++d) {
         if (!depends_on(pool(), expr.operands[d], step_.output_channel)) continue;
+        if (is_constant_[expr.id] && bare(expr.operands[d]) == step_.output_channel) continue;
         const KernelParameter& parameter = kernel_.parameters[expr.id];
         const std::int64_t lanes = target_.lanes(DType::F32);
         const std::int64_t padded = (extent(step_.output_channel) + lanes - 1) / lanes * lanes;
@@ -216,6 +244,7 @@ class WinogradChooser {
   const RangedKernel& kernel_;
   const std::vector<bool>& is_constant_;
   const Target& target_;
+  const int largest_tile_;
   const Expr* input_ = nullptr;
   const Expr* weights_ = nullptr;
   WinogradStep step_;
@@ -224,9 +253,9 @@ class WinogradChooser {
 }  // namespace
 
 std::optional<Schedule> choose_winograd(const RangedKernel& kernel,
-                                        const std::vector<bool>& is_constant,
-                                        const Target& target) {
-  return WinogradChooser(kernel, is_constant, target).run();
+                                        const std::vector<bool>& is_constant, const Target& target,
+                                        int largest_tile) {
+  return WinogradChooser(kernel, is_constant, target, largest_tile).run();
 }
 
 }  // namespace ingot

@@ -95,16 +95,16 @@ struct Schedule {
   std::optional<PrefetchStep> prefetch;
 };
 
-// Chooses by the facts of the target. Deterministic; measures nothing. Without `winograd` every sum
-// has its own terms.
+// Chooses by the facts of the target. Deterministic; measures nothing. `largest_tile`: of
+// Winograd convolutions.
 [[nodiscard]] Schedule choose_schedule(const RangedKernel& kernel,
                                        const std::vector<bool>& is_constant, const Target& target,
-                                       bool winograd = true);
+                                       int largest_tile = 4);
 
 // Winograd's algorithm, if the kernel is a 3x3 convolution for which it is cheaper.
 [[nodiscard]] std::optional<Schedule> choose_winograd(const RangedKernel& kernel,
                                                       const std::vector<bool>& is_constant,
-                                                      const Target& target);
+                                                      const Target& target, int largest_tile);
 
 // The plain one: loops in order, no lanes, no tiles (-O0).
 [[nodiscard]] Schedule plain_schedule(const RangedKernel& kernel);

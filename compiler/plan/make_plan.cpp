@@ -50,7 +50,7 @@ class Planner {
         target_(target),
         options_(options),
         count_(graph.nodes.size()),
-        winograd_(!tests_equality_of_floats(graph)) {}
+        largest_tile_(largest_winograd_tile(graph)) {}
 
   Result<Plan> run() {
     plan_.graph = &graph_;
@@ -331,7 +331,7 @@ class Planner {
   // What the tiles of a Winograd convolution read at most in rows and columns; below 0 elsewhere.
   std::int64_t last_read_of_tiles(std::uint32_t i, std::size_t operand, std::size_t d) const {
     const auto& op = std::get<ContractOp>(node(i).op);
-    if (!winograd_ || operand != 0 || d < 2 || op.output_axes != 4 || op.extents.size() != 7 ||
+    if (operand != 0 || d < 2 || op.output_axes != 4 || op.extents.size() != 7 ||
         op.extents[5] != 3 || op.extents[6] != 3 || node(i).dtype != DType::F32 ||
         node(i).inputs.size() != 2 || node(i).strict ||
         graph_[node(i).inputs[0]].shape.size() != 4) {
@@ -343,8 +343,9 @@ class Planner {
         index.coefficient_of(axis + 3) != 1) {
       return -1;
     }
-    const int tile =
-        plan_winograd({op.extents[4], op.extents[1], op.extents[2], op.extents[3]}, target_).tile;
+    const int tile = plan_winograd({op.extents[4], op.extents[1], op.extents[2], op.extents[3]},
+                                   target_, largest_tile_)
+                         .tile;
     if (tile == 0) return -1;
     return index.offset + winograd_tiles(tile, op.extents[d]) * tile + 1;
   }
@@ -485,13 +486,42 @@ class Planner {
     });
   }
 
+  // Whether the region of `i` holds such a node.
+  template <typename Test>
+  bool has_core(std::uint32_t i, const Test& test) const {
+    for (std::uint32_t member = 0; member <= i; ++member) {
+      if (region_[member] == i && test(member)) return true;
+    }
+    return false;
+  }
+
+  // Whether maps read a placed value of the same shape whose channels are planes: blocks would be
+  // gathered from as many lines of the cache as there are lanes.
+  bool reads_planes(ValueId value) const {
+    const Node& n = graph_[value];
+    if (!is_elementwise(n)) return false;
+    return std::ranges::any_of(n.inputs, [&](ValueId input) {
+      const auto placement = plan_.placed.find(input);
+      if (placement == plan_.placed.end()) return reads_planes(input);
+      return graph_[input].shape == n.shape && !constant_[input.index] &&
+             !wants_block_.contains(placement->second.buffer);
+    });
+  }
+
+  // Its channels fill a block, and a convolution slides over them.
+  bool read_by_convolution(std::uint32_t i) const {
+    return node(i).shape[1] >= kChannelBlock &&
+           std::ranges::any_of(users_[i], [&](std::uint32_t user) {
+             return is_convolution(user) && node(user).inputs[0].index == i;
+           });
+  }
+
   bool wants_channel_block(std::uint32_t i) const {
     const Node& n = node(i);
     if (n.shape.size() < 3) return false;
-    for (std::uint32_t member = 0; member <= i; ++member) {
-      if (region_[member] == i && is_convolution(member)) return true;
-    }
+    if (has_core(i, [&](std::uint32_t m) { return is_convolution(m); })) return true;
     if (is<ConcatOp>(n)) return joins_blocked(n);
+    if (read_by_convolution(i) && !reads_planes(ValueId{i})) return true;
     if (is_movement(n) && !is<ViewOp>(n)) return false;
     std::set<ValueId> seen;
     return reads_blocked(ValueId{i}, n.shape.size(), n.shape[1], seen);
@@ -640,7 +670,7 @@ class Planner {
   const Target& target_;
   const PlanOptions& options_;
   const std::size_t count_;
-  const bool winograd_;
+  const int largest_tile_;  // of Winograd convolutions
   Plan plan_;
   std::vector<bool> live_, constant_, pinned_, placed_;
   std::vector<std::vector<std::uint32_t>> users_;  // distinct, ascending

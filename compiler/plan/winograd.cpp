@@ -116,7 +116,10 @@ double winograd_cycles(const ConvolutionExtents& e, const Facts& facts, Winograd
 
 std::int64_t winograd_tiles(int tile, std::int64_t outputs) { return divided(outputs, tile); }
 
-WinogradPlan plan_winograd(const ConvolutionExtents& extents, const Target& target) {
+int largest_winograd_tile(const Graph& graph) { return tests_equality_of_floats(graph) ? 2 : 4; }
+
+WinogradPlan plan_winograd(const ConvolutionExtents& extents, const Target& target,
+                           int largest_tile) {
   const int lanes = target.lanes(DType::F32);
   const Facts facts{lanes, divided(extents.output_channels, lanes),
                     target.vector_registers >= 32 ? 28 : 12,
@@ -125,6 +128,7 @@ WinogradPlan plan_winograd(const ConvolutionExtents& extents, const Target& targ
   if (extents.input_channels < 16 || extents.output_channels < 16 || lanes > 16) return best;
   double least = kGain * direct_cycles(extents, facts);
   for (const int tile : {2, 4}) {
+    if (tile > largest_tile) break;
     WinogradPlan plan;
     plan.tile = tile;
     const double cycles = winograd_cycles(extents, facts, plan);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "compiler/graph/graph.h"
 #include "compiler/kernel/expr.h"
 #include "compiler/target/target.h"
 #include "compiler/tensor/tensor.h"
@@ -27,8 +28,13 @@ struct WinogradPlan {
   int vectors = 1;
 };
 
+// Tiles of 4x4 lose two or three bits more than the sum of products does. Where floats are compared
+// for equality, last bits decide more than last bits, and tiles of 2x2 are the largest.
+[[nodiscard]] int largest_winograd_tile(const Graph& graph);
+
 // What a schedule by facts of the target would take; float32, no measurement.
-[[nodiscard]] WinogradPlan plan_winograd(const ConvolutionExtents& extents, const Target& target);
+[[nodiscard]] WinogradPlan plan_winograd(const ConvolutionExtents& extents, const Target& target,
+                                         int largest_tile);
 
 // Tiles that cover `outputs`.
 [[nodiscard]] std::int64_t winograd_tiles(int tile, std::int64_t outputs);

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "base/check.h"
 #include "compiler/lowering/lower_kernel.h"
 #include "compiler/lowering/schedule.h"
+#include "compiler/lowering/zero_halo.h"
 #include "compiler/plan/winograd.h"
 
 namespace ingot {
@@ -25,7 +27,7 @@ class ProgramBuilder {
       : plan_(plan),
         target_(target),
         options_(options),
-        winograd_(!tests_equality_of_floats(*plan.graph)) {}
+        largest_tile_(largest_winograd_tile(*plan.graph)) {}
 
   Result<Program> run() {
     program_.name = plan_.graph->name;
@@ -61,16 +63,27 @@ class ProgramBuilder {
     made.plan_buffer = plan_buffer;
     program_.buffers.push_back(std::move(made));
     known = static_cast<std::uint32_t>(program_.buffers.size() - 1);
-    if (source.zero_before) add_fill(known);
+    if (source.zero_before) add_zero_halo(source, known);
     return known;
   }
 
-  void add_fill(std::uint32_t index) {
+  void add_zero_halo(const PlanBuffer& source, std::uint32_t index) {
     ProgramCall call;
     call.kind = CallKind::Fill;
     call.buffers = {index};
     call.name = "zero halo";
     call.bytes_written = program_.buffers[index].size_bytes;
+    std::optional<ScheduledKernel> kernel;
+    if (options_.schedule) {
+      kernel = zero_halo_kernel(source.dtype, source.shape, source.layout, target_);
+    }
+    if (kernel) {
+      call.kind = CallKind::Program;
+      call.grid = static_cast<std::uint32_t>(kernel->parallel_extent());
+      call.bytes_written -= static_cast<std::uint64_t>(element_count(source.shape)) *
+                            static_cast<std::uint64_t>(size_bytes(source.dtype));
+      call.kernel = kernel_index(*std::move(kernel));
+    }
     program_.calls.push_back(std::move(call));
   }
 
@@ -114,8 +127,9 @@ class ProgramBuilder {
     INGOT_RETURN_IF_ERROR(validate_kernel(lowered.kernel));
     if (options_.trace) options_.trace("lower-kernel", print_kernel(lowered.kernel));
     const Schedule schedule =
-        options_.schedule ? choose_schedule(lowered.kernel, lowered.is_constant, target_, winograd_)
-                          : plain_schedule(lowered.kernel);
+        options_.schedule
+            ? choose_schedule(lowered.kernel, lowered.is_constant, target_, largest_tile_)
+            : plain_schedule(lowered.kernel);
     INGOT_ASSIGN(ScheduledKernel scheduled, apply_schedule(lowered.kernel, schedule, target_));
     INGOT_RETURN_IF_ERROR(validate_kernel(scheduled));
     if (options_.trace) options_.trace("apply-schedule", print_kernel(scheduled));
@@ -208,7 +222,7 @@ class ProgramBuilder {
   const Plan& plan_;
   const Target& target_;
   const BuildOptions& options_;
-  const bool winograd_;
+  const int largest_tile_;  // of Winograd convolutions
   Program program_;
   std::vector<std::uint32_t> buffer_of_;
   std::map<std::tuple<ValueId, std::string, int>, std::uint32_t> constants_;

@@ -1,0 +1,17 @@
+// Zeros in the halo of a buffer, before the first kernel writes what it surrounds.
+#pragma once
+
+#include <optional>
+
+#include "compiler/kernel/kernel.h"
+#include "compiler/target/target.h"
+
+namespace ingot {
+
+// One Write parameter of this type, shape and layout. None where filling the whole buffer is no
+// more work.
+[[nodiscard]] std::optional<ScheduledKernel> zero_halo_kernel(DType dtype, const Shape& shape,
+                                                              const Layout& layout,
+                                                              const Target& target);
+
+}  // namespace ingot
