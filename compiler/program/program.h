@@ -16,6 +16,8 @@
 namespace ingot {
 
 inline constexpr std::uint32_t kNone = 0xFFFFFFFF;
+// Threads that may share a call: its worker number stays below.
+inline constexpr std::uint32_t kCpuWorkers = 4;
 inline constexpr std::uint64_t kRegionAlignment = 256;  // bytes, of every buffer and constant
 
 struct ProgramBuffer {
@@ -68,6 +70,7 @@ struct ProgramTransform {
 
 struct Program {
   std::string name;
+  std::uint32_t workers = kCpuWorkers;  // 1..256
   std::vector<PlanIo> io;  // inputs, then states, then outputs, each in declaration order
   std::vector<ProgramBuffer> buffers;
   std::vector<ProgramConstant> constants;
