@@ -9,6 +9,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <thread>
@@ -36,7 +37,7 @@ constexpr double kSlowestRate = 0.001, kFastestRate = 1'000'000;
 
 struct BenchOptions {
   std::string artifact;
-  int threads = 1;
+  std::uint32_t threads = 1;
   int runs = 100;
   std::optional<double> rate;
   std::vector<std::string> inputs;
@@ -121,10 +122,13 @@ struct CallReport {
   double share = 0;
 };
 
-// What this machine reaches at best with the code of a target, measured when first asked for.
+// What so many threads reach at best at the same time with the code of a target, measured when
+// first asked for.
 class Ceilings {
  public:
-  explicit Ceilings(const LoadedArtifact& artifact) : fma_(measure_fma_ceiling(target(artifact))) {}
+  Ceilings(const LoadedArtifact& artifact, std::uint32_t threads)
+      : threads_(threads),
+        fma_(together([goal = target(artifact)] { return measure_fma_ceiling(goal); })) {}
 
   double gflops() const { return fma_; }
   // Of reading this many bytes again and again.
@@ -137,6 +141,20 @@ class Ceilings {
   }
 
  private:
+  // Sum over all threads.
+  template <typename Measure>
+  double together(Measure measure) const {
+    std::vector<double> results(threads_);
+    {
+      std::vector<std::jthread> others;
+      for (std::size_t i = 1; i < results.size(); ++i) {
+        others.emplace_back([&, i] { results[i] = measure(); });
+      }
+      results[0] = measure();
+    }
+    return std::accumulate(results.begin(), results.end(), 0.0);
+  }
+
   // The name of a variant ends in that of its target; a device's own name is none of the table.
   static Target target(const LoadedArtifact& artifact) {
     ingot_variant_info variant{};
@@ -147,14 +165,19 @@ class Ceilings {
     return named ? *named : baseline_target();
   }
 
+  // Each thread reads an equal part.
   double read_bandwidth(std::uint64_t bytes) {
     constexpr std::uint64_t kLeast = 4096;
     const std::uint64_t footprint = std::max(bytes, kLeast);
     const auto [place, fresh] = bandwidths_.emplace(footprint, 0.0);
-    if (fresh) place->second = measure_read_bandwidth(footprint);
+    if (fresh) {
+      const std::uint64_t part = std::max(footprint / threads_, kLeast);
+      place->second = together([part] { return measure_read_bandwidth(part); });
+    }
     return place->second;
   }
 
+  std::uint32_t threads_;
   double fma_ = 0;
   std::map<std::uint64_t, double> bandwidths_;
 };
@@ -221,10 +244,10 @@ Json latencies_json(const Latencies& latencies, const BenchOptions& options) {
 std::string latencies_text(const Latencies& latencies, const BenchOptions& options) {
   std::string text = fmt::format(
       "min {:.4f} ms, median {:.4f}, p90 {:.4f}, p99 {:.4f}, p99.9 {:.4f}, max {:.4f} ({} runs, {} "
-      "thread)\n",
+      "{})\n",
       latencies.sorted_ms.front(), latencies.quantile(0.5), latencies.quantile(0.9),
       latencies.quantile(0.99), latencies.quantile(0.999), latencies.sorted_ms.back(),
-      latencies.sorted_ms.size(), options.threads);
+      latencies.sorted_ms.size(), options.threads, options.threads == 1 ? "thread" : "threads");
   if (options.rate) {
     text += fmt::format("{} of {} deadlines missed at {} Hz\n", latencies.missed,
                         latencies.sorted_ms.size(), *options.rate);
@@ -256,7 +279,7 @@ Result<void> measure(const LoadedArtifact& artifact, const BenchOptions& options
   std::string text = latencies_text(latencies, options);
   json["calls"] = Json::array();
   if (options.per_call) {
-    Ceilings ceilings(artifact);
+    Ceilings ceilings(artifact, options.threads);
     INGOT_ASSIGN(const std::vector<CallReport> calls,
                  time_calls(artifact, session, options.runs, ceilings));
     std::uint64_t bytes = 0;
@@ -265,8 +288,9 @@ Result<void> measure(const LoadedArtifact& artifact, const BenchOptions& options
     json["ceiling_gflops"] = ceilings.gflops();
     json["ceiling_gbytes_per_s"] = ceilings.gbytes(bytes);
     text +=
-        fmt::format("ceilings on one thread {:.1f} GFLOP/s, {:.2f} GB/s for {:.3f} MB\n",
-                    ceilings.gflops(), ceilings.gbytes(bytes), static_cast<double>(bytes) / 1e6);
+        fmt::format("ceilings on {} {}: {:.1f} GFLOP/s, {:.2f} GB/s for {:.3f} MB\n",
+                    options.threads, options.threads == 1 ? "thread" : "threads", ceilings.gflops(),
+                    ceilings.gbytes(bytes), static_cast<double>(bytes) / 1e6);
     for (std::size_t i = 0; i < calls.size(); ++i) {
       json["calls"].push_back(call_json(calls[i]));
       text += call_line(i, calls[i]);
@@ -320,10 +344,9 @@ Result<void> set_inputs(const LoadedArtifact& artifact, const BenchOptions& opti
 }
 
 Result<ExitCode> run_bench(const BenchOptions& options, std::vector<Diagnostic>& warnings) {
-  if (options.threads != 1) return not_supported_yet("--threads above 1");
   INGOT_ASSIGN(const LoadedArtifact artifact,
                LoadedArtifact::open(options.artifact, options.trust, options.camera));
-  INGOT_ASSIGN(Session session, Session::create(artifact));
+  INGOT_ASSIGN(Session session, Session::create(artifact, 0, options.threads));
   INGOT_RETURN_IF_ERROR(set_inputs(artifact, options, session));
   INGOT_RETURN_IF_ERROR(session.run(&warnings));
   for (int i = 1; i < kWarmUpRuns; ++i) INGOT_RETURN_IF_ERROR(session.run());
@@ -338,7 +361,7 @@ void add_bench_command(CLI::App& app, Invocation& invocation) {
                                   "ingot bench model.ingot --runs 1000 --rate 20 --pub team.pub");
   auto options = std::make_shared<BenchOptions>();
   command.add_option("ARTIFACT", options->artifact, "Artifact to measure")->required();
-  command.add_option("--threads", options->threads, "Threads; this version has one")
+  command.add_option("--threads", options->threads, "Threads; the artifact says how many at most")
       ->check(whole_number(1, 256))
       ->capture_default_str();
   command.add_option("--runs", options->runs, "Frames to measure, after a warm-up")

@@ -32,6 +32,7 @@ struct RunOptions {
   std::string sequence;
   std::string output_folder;
   std::string camera;
+  std::uint32_t threads = 1;
   TrustOptions trust;
 };
 
@@ -220,7 +221,7 @@ Result<ExitCode> run_run(const RunOptions& options, std::vector<Diagnostic>& war
       return fail(ExitCode::Unsupported, "padded-slot",
                   fmt::format("'{}' has padded rows", slot.name), options.artifact);
   }
-  INGOT_ASSIGN(Session session, Session::create(artifact));
+  INGOT_ASSIGN(Session session, Session::create(artifact, 0, options.threads));
   if (options.sequence.empty()) {
     INGOT_RETURN_IF_ERROR(run_single(artifact, options, session, warnings));
   } else {
@@ -247,6 +248,9 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
   command.add_option("--output-dir", options->output_folder, "Folder for NAME.npy of each output")
       ->required();
   command.add_option("--camera", options->camera, "Use the variant for this camera layout");
+  command.add_option("--threads", options->threads, "Threads; never changes the outputs")
+      ->check(whole_number(1, 256))
+      ->capture_default_str();
   add_trust_options(command, options->trust);
   set_action(command, invocation, options, run_run);
 }

@@ -267,6 +267,7 @@ class VariantBuilder {
     variant_.arch = to_format(target.architecture);
     variant_.cpu_features[0] = target.feature_bits;
     variant_.xcr0 = target.xcr0;
+    variant_.threads = program_.workers;
     const bool flush = has_relaxed_floats(program_);
     if (target.architecture == Architecture::X86_64) {
       variant_.fp_control = flush ? INGOT_FP_X86_FLUSH : INGOT_FP_X86_DEFAULT;

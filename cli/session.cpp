@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "cli/diagnostics.h"
+#include "cli/options.h"
 #include "compiler/compile.h"
 
 namespace ingot::cli {
@@ -29,10 +32,34 @@ InputRange default_range(DType dtype) {
                                 : InputRange{0, 15};
 }
 
-Result<Session> Session::create(const LoadedArtifact& artifact, std::uint32_t flags) {
+Session::Workers::~Workers() { ingot_stop_work(instance_); }
+
+bool Session::Workers::start(std::uint32_t threads) {
+  try {
+    for (std::uint32_t i = 1; i < threads; ++i) {
+      threads_.emplace_back([instance = instance_, i] { ingot_work(instance, i); });
+    }
+  } catch (const std::system_error&) {
+    return false;
+  }
+  while (ingot_workers_inside(instance_) + 1 < threads) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return true;
+}
+
+Result<Session> Session::create(const LoadedArtifact& artifact, std::uint32_t flags,
+                                std::uint32_t threads) {
+  ingot_variant_info variant{};
+  ingot_variant_describe(artifact.get(), artifact.description().variant, &variant);
+  if (threads > variant.threads) {
+    return usage_error(
+        fmt::format("--threads: the artifact was made for at most {}", variant.threads));
+  }
   Session session(artifact);
   ingot_instance_options options{};
   options.flags = flags;
+  options.workers = threads;
   ingot_instance* instance = nullptr;
   ingot_error error{};
   if (ingot_instance_create(artifact.get(), &options, &instance, &error) != INGOT_STATUS_OK) {
@@ -42,6 +69,12 @@ Result<Session> Session::create(const LoadedArtifact& artifact, std::uint32_t fl
   session.memory_.resize(artifact.slots().size());
   for (const SlotView& slot : artifact.slots()) {
     if (slot.direction != INGOT_SLOT_STATE) INGOT_RETURN_IF_ERROR(session.bind(slot));
+  }
+  if (threads > 1) {
+    session.workers_ = std::make_unique<Workers>(session.get());
+    if (!session.workers_->start(threads)) {
+      return fail(ExitCode::Io, "no-thread", "the system gives no more threads", artifact.path());
+    }
   }
   return session;
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "base/result.h"
@@ -23,9 +24,10 @@ struct InputRange {
 
 class Session {
  public:
-  // `flags`: INGOT_RUN_*. The artifact must outlive the session.
+  // `flags`: INGOT_RUN_*. `threads` run every frame, the caller included; Usage if the artifact was
+  // made for fewer. The artifact must outlive the session.
   [[nodiscard]] static Result<Session> create(const LoadedArtifact& artifact,
-                                              std::uint32_t flags = 0);
+                                              std::uint32_t flags = 0, std::uint32_t threads = 1);
 
   // Inputs, and states before a frame. Needs: exactly the slot's bytes.
   [[nodiscard]] Result<void> set(const SlotView& slot, std::span<const std::byte> bytes);
@@ -50,6 +52,21 @@ class Session {
   };
   using Memory = std::unique_ptr<std::byte, Free>;
 
+  // The caller's helpers, inside of the instance until the end.
+  class Workers {
+   public:
+    explicit Workers(ingot_instance* instance) : instance_(instance) {}
+    Workers(const Workers&) = delete;
+    Workers& operator=(const Workers&) = delete;
+    ~Workers();
+    // False if the system has no more threads. Returns when all have joined.
+    [[nodiscard]] bool start(std::uint32_t threads);
+
+   private:
+    ingot_instance* instance_;
+    std::vector<std::jthread> threads_;
+  };
+
   explicit Session(const LoadedArtifact& artifact) : artifact_(&artifact) {}
   [[nodiscard]] Result<void> bind(const SlotView& slot);
   [[nodiscard]] std::unexpected<Failure> frame_failure(const ingot_frame& frame) const;
@@ -58,6 +75,7 @@ class Session {
   const LoadedArtifact* artifact_;
   std::vector<Memory> memory_;  // by slot; none for states
   std::unique_ptr<ingot_instance, Destroy> instance_;
+  std::unique_ptr<Workers> workers_;  // ends before the instance
 };
 
 }  // namespace ingot::cli

@@ -6,7 +6,8 @@
  *   ingot_self_test                      artifact reaches SELF_TESTED
  *   ingot_instance_create                arenas, states, address tables; all memory of the replay
  *   ingot_bind                           the caller's inputs and outputs
- *   ingot_run                            one frame; no allocation, no lock, no system call
+ *   ingot_run                            one frame; no allocation, no lock; no system call with one
+ *                                        worker, else at most to sleep and to wake
  *   ingot_instance_destroy, ingot_close
  *
  * Errors. Every call that can fail returns an ingot_status: 0, or one of the numbers below. A call
@@ -20,8 +21,9 @@
  *
  * Threads. An artifact is read-only after ingot_open returned: any number of threads may enumerate
  * it and create instances from it. ingot_self_test, ingot_recheck and ingot_close need it alone.
- * An instance belongs to one thread at a time. There is no global mutable state; no signal
- * handlers, no threads, no files, no environment variables, no network.
+ * An instance belongs to one thread at a time, the caller; other threads of the program may help it
+ * with ingot_work. There is no global mutable state; no signal handlers, no threads of its own, no
+ * files, no environment variables, no network.
  *
  * A structure set to zeros is a valid default. New members are added at the end only.
  */
@@ -140,7 +142,12 @@ enum {
   INGOT_STATUS_TRANSFORM_NOT_FINITE = 830,
   INGOT_STATUS_TRANSFORM_NONE = 831, /* all zero: no calibration yet */
   INGOT_STATUS_TRANSFORM_DEGENERATE = 832,
-  INGOT_STATUS_TRANSFORM_RANGE = 833
+  INGOT_STATUS_TRANSFORM_RANGE = 833,
+  /* workers */
+  INGOT_STATUS_WORKER_LIMIT = 840,  /* more workers than the artifact was made for */
+  INGOT_STATUS_WORKER_NUMBER = 841, /* no such worker, or the caller's own number */
+  INGOT_STATUS_WORKER_TAKEN = 842,  /* another thread is this worker */
+  INGOT_STATUS_IN_USE = 843         /* another thread is inside of the instance */
 };
 
 /* Fixed English text for a number, never NULL ("unknown status" for others); static storage. */
@@ -514,21 +521,28 @@ enum {
 /* Called after each call of the list, with its wall-clock time. Must not call the loader. */
 typedef void (*ingot_call_hook)(void* user, uint32_t call, uint64_t nanoseconds);
 
+/* Microseconds that a waiting thread spins before it sleeps, unless the options say otherwise. */
+#define INGOT_SPIN_US 200
+
 typedef struct ingot_instance_options {
-  uint32_t flags; /* INGOT_RUN_* */
+  uint32_t flags;   /* INGOT_RUN_* */
+  uint32_t workers; /* the caller and this many - 1 helpers; 0 means 1 */
+  uint32_t spin_us; /* at most 1000000; 0: INGOT_SPIN_US */
   uint32_t reserved;
 } ingot_instance_options;
 
 /* Allocates every byte the replay will use: arenas between guard pages, states at their initial
  * values, tables. The artifact must outlive the instance. Options may be NULL.
  * Errors: STATE (not COMPATIBLE; or not SELF_TESTED and the policy does not allow that; or opened
- * for another machine), NOMEM. */
+ * for another machine; or spin_us out of range), WORKER_LIMIT (allowed: ingot_variant_info.threads
+ * of the chosen variant), NOMEM. */
 ingot_status ingot_instance_create(const ingot_artifact* artifact,
                                    const ingot_instance_options* options, ingot_instance** instance,
                                    ingot_error* error);
 
-/* Releases the memory of the instance. Bound memory is the caller's. NULL is allowed. */
-void ingot_instance_destroy(ingot_instance* instance);
+/* Releases the memory of the instance. Bound memory is the caller's. NULL is allowed. IN_USE: a
+ * thread is inside of ingot_work or ingot_run; nothing was released, ingot_close must wait too. */
+ingot_status ingot_instance_destroy(ingot_instance* instance);
 
 enum {
   INGOT_MEMORY_HOST = 0,         /* ordinary cached memory of this process */
@@ -584,13 +598,13 @@ enum {
 
 typedef struct ingot_frame {
   ingot_status status;
-  uint32_t accepted; /* 1: states advanced and outputs written; 0: as if it had not been run */
-  uint32_t valid;    /* 1: the outputs may be used (accepted, not filled) */
-  uint32_t flags;    /* INGOT_FRAME_* */
-  uint32_t slot;     /* slot of the error or of the first flag, else INGOT_NONE */
-  uint32_t call;     /* RUN_FAILED: the call, else INGOT_NONE */
-  int32_t result;    /* RUN_FAILED: what the program returned */
-  uint32_t reserved;
+  uint32_t accepted;    /* 1: states advanced and outputs written; 0: as if it had not been run */
+  uint32_t valid;       /* 1: the outputs may be used (accepted, not filled) */
+  uint32_t flags;       /* INGOT_FRAME_* */
+  uint32_t slot;        /* slot of the error or of the first flag, else INGOT_NONE */
+  uint32_t call;        /* RUN_FAILED: the call, else INGOT_NONE */
+  int32_t result;       /* RUN_FAILED: what the program returned, all parts or-ed */
+  uint32_t taken_over;  /* parts of absent or late workers that the caller did itself */
   uint64_t element;     /* OUTPUT_NONFINITE: index of the first such element */
   uint64_t generation;  /* number of frames run so far; a holder of outputs that compares it detects
                            that they were overwritten */
@@ -607,8 +621,9 @@ typedef struct ingot_frame {
  *   OUTPUT_NONFINITE     a next state or, with CHECK_OUTPUTS, an output; states keep their old
  *                        values
  *   INDEX_CLAMPED        accepted and valid, unless REFUSE_CLAMPED
- * After a frame that was not accepted the content of bound by_pointer outputs is undefined; copied
- * outputs still hold the last accepted frame. */
+ *   IN_USE               another thread runs a frame (instances of several workers only); nothing
+ * ran After a frame that was not accepted the content of bound by_pointer outputs is undefined;
+ * copied outputs still hold the last accepted frame. */
 ingot_status ingot_run(ingot_instance* instance, ingot_frame* frame);
 
 /* States back to their initial values, sequence numbers forgotten; bindings stay. Afterwards the
@@ -627,6 +642,26 @@ ingot_status ingot_set_state(ingot_instance* instance, uint32_t slot, const void
 
 /* Turns per-call timing on, or off with NULL. */
 void ingot_set_call_hook(ingot_instance* instance, ingot_call_hook hook, void* user);
+
+/* ---------------------------------------------------------------- workers */
+
+/* Makes the calling thread a worker: it stays inside, does its part of each call of every frame,
+ * spins options.spin_us when there is nothing to do and then sleeps, until ingot_stop_work. Workers
+ * have the numbers 1 to options.workers - 1; the thread in ingot_run is worker 0. May be entered
+ * and left at any time, even during a frame: what an absent or late worker does not begin, the
+ * caller does itself, with the same bytes. While a thread is inside it must not be ended or
+ * unwound, and it runs generated code on its own stack (ingot_variant_info.stack_nbytes and 4 KiB).
+ * The floating-point control register is set meanwhile and restored before return.
+ * Returns 0 after ingot_stop_work, also if that came first; WORKER_NUMBER; WORKER_TAKEN. */
+ingot_status ingot_work(ingot_instance* instance, uint32_t worker);
+
+/* Sends all workers out for good, those that come later too. Any thread may call it, at any time
+ * before destruction, during a frame as well. Does not wait: join the threads. Later frames are run
+ * by the caller alone. */
+void ingot_stop_work(ingot_instance* instance);
+
+/* How many threads are inside of ingot_work now. Any thread may ask. */
+uint32_t ingot_workers_inside(const ingot_instance* instance);
 
 /* ---------------------------------------------------------------- self-test */
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "loader/internal.h"
+#include "loader/workers.h"
 
 namespace ingot::loader {
 
@@ -32,6 +33,7 @@ struct PlannedCall {
   uint32_t first_pointer;  // in the pointer table
   uint32_t first_scalar;
   uint32_t outer_range;
+  uint32_t parts;  // among workers; 1: the caller alone
   uint16_t kind;
   uint8_t fill_value;
   uint64_t nbytes;  // COPY and FILL
@@ -61,13 +63,17 @@ struct ingot_instance {
   ingot::loader::Pointer* pointers;
   const void** addresses;  // what programs get; parallel to `pointers`
   uint64_t* scalars;
+  ingot::loader::Crew* crew;  // null with one worker
 };
 
 namespace ingot::loader {
 
 // Without the question whether the artifact may run already: for the self-test.
-ingot_status create_instance(const ingot_artifact& artifact, uint32_t flags,
+ingot_status create_instance(const ingot_artifact& artifact, const ingot_instance_options& options,
                              ingot_instance** instance, ingot_error* error);
+
+// Of a clock that only rises.
+uint64_t now_nanoseconds();
 
 // Moves a buffer: every address of it in the tables follows.
 void set_buffer(ingot_instance* instance, uint32_t buffer, uint8_t* address);

@@ -3,6 +3,7 @@
 // Small enough to be cross-compiled and started under an emulator, so that code for another
 // processor can be tried before there is a device.
 #include <fcntl.h>
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@ constexpr int kExitUnsupported = 4;
 constexpr int kExitIo = 8;
 constexpr uint32_t kMaxKeys = 16;
 constexpr uint32_t kMaxInputs = 256;
+constexpr uint32_t kMaxThreads = 256;
 constexpr uint64_t kMaxFrames = 1000000000;
 constexpr double kSlowestRate = 0.001;
 constexpr double kFastestRate = 1000000;
@@ -38,6 +40,7 @@ struct Options {
   const char* inputs[kMaxInputs] = {};
   uint32_t input_count = 0;
   uint64_t frames = 1;
+  uint32_t threads = 1;
   double rate = 0;
   const char* output_dir = nullptr;
   bool self_test = false;
@@ -52,7 +55,7 @@ void print_usage(std::FILE* to) {
       " | --allow-unsigned"
 #endif
       ")\n"
-      "         [--input NAME=FILE.npy|FILE.bin]... [--frames N] [--rate HZ]\n"
+      "         [--input NAME=FILE.npy|FILE.bin]... [--frames N] [--rate HZ] [--threads N]\n"
       "         [--output-dir DIR] [--self-test] [--camera NAME] [--list]\n"
       "example: ingot_replay road.ingot --pub dev.pub --input img=frame.npy --output-dir out\n",
       to);
@@ -116,6 +119,13 @@ int take_value(const char* name, const char* value, Options* options) {
     if (!number || options->frames == 0 || options->frames > kMaxFrames) {
       return fail_usage("--frames is a whole number from 1 to 1000000000, not", value);
     }
+  } else if (is("--threads")) {
+    const unsigned long threads = std::strtoul(value, &end, 10);
+    const bool number = value[0] >= '0' && value[0] <= '9' && *end == 0;
+    if (!number || threads == 0 || threads > kMaxThreads) {
+      return fail_usage("--threads is a whole number from 1 to 256, not", value);
+    }
+    options->threads = static_cast<uint32_t>(threads);
   } else if (is("--rate")) {
     options->rate = std::strtod(value, &end);
     const bool inside = options->rate >= kSlowestRate && options->rate <= kFastestRate;
@@ -177,6 +187,7 @@ class Replay {
   void list() const;
   int self_test();
   int prepare();
+  int start_workers();
   int load_inputs();
   int load_input(const char* argument);
   int run_frames();
@@ -188,11 +199,15 @@ class Replay {
   ingot_artifact* artifact_ = nullptr;
   ingot_instance* instance_ = nullptr;
   ingot_artifact_info info_ = {};
+  pthread_t threads_[kMaxThreads] = {};
+  uint32_t thread_count_ = 0;
   uint8_t* memory_[kMaxInputs] = {};
   bool loaded_[kMaxInputs] = {};
 };
 
 Replay::~Replay() {
+  if (instance_ != nullptr) ingot_stop_work(instance_);
+  for (uint32_t i = 0; i < thread_count_; ++i) pthread_join(threads_[i], nullptr);
   ingot_instance_destroy(instance_);
   ingot_close(artifact_);
   for (uint8_t* memory : memory_) std::free(memory);
@@ -257,9 +272,43 @@ int Replay::self_test() {
   return status == 0 ? 0 : fail_status(options_.artifact, error);
 }
 
+struct Worker {
+  ingot_instance* instance;
+  uint32_t number;
+};
+
+void* work(void* argument) {
+  const Worker worker = *static_cast<Worker*>(argument);
+  std::free(argument);
+  ingot_work(worker.instance, worker.number);
+  return nullptr;
+}
+
+int Replay::start_workers() {
+  for (uint32_t i = 1; i < options_.threads; ++i) {
+    auto* worker = static_cast<Worker*>(std::malloc(sizeof(Worker)));
+    if (worker == nullptr) return fail_file(kExitIo, options_.artifact, "out of memory");
+    *worker = {instance_, i};
+    if (pthread_create(&threads_[thread_count_], nullptr, work, worker) != 0) {
+      std::free(worker);
+      return fail_file(kExitIo, options_.artifact, "the system gives no more threads");
+    }
+    ++thread_count_;
+  }
+  while (ingot_workers_inside(instance_) < thread_count_) ::usleep(100);
+  return 0;
+}
+
 int Replay::prepare() {
+  ingot_variant_info variant;
+  ingot_variant_describe(artifact_, info_.variant, &variant);
+  if (options_.threads > variant.threads) {
+    return fail_usage("--threads: more than this artifact was made for:", options_.artifact);
+  }
   ingot_error error;
-  if (ingot_instance_create(artifact_, nullptr, &instance_, &error) != 0) {
+  ingot_instance_options run = {};
+  run.workers = options_.threads;
+  if (ingot_instance_create(artifact_, &run, &instance_, &error) != 0) {
     return fail_status(options_.artifact, error);
   }
   for (uint32_t i = 0; i < info_.io_count; ++i) {
@@ -437,6 +486,7 @@ int Replay::run() {
   if (options_.output_dir != nullptr) code = check_output_names();
   if (code == 0) code = prepare();
   if (code == 0) code = load_inputs();
+  if (code == 0) code = start_workers();
   if (code == 0) code = run_frames();
   if (code == 0 && options_.output_dir != nullptr) code = save_outputs();
   return code;

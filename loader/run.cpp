@@ -13,12 +13,6 @@ constexpr uint32_t kPlainControl = INGOT_FP_X86_DEFAULT;
 constexpr uint32_t kPlainControl = INGOT_FP_AARCH64_DEFAULT;
 #endif
 
-uint64_t now_nanoseconds() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
-}
-
 class FrameRun {
  public:
   FrameRun(ingot_instance* instance, ingot_frame* frame)
@@ -34,6 +28,7 @@ class FrameRun {
   void note_frames();
   bool make_calls();
   bool make_call(uint32_t index);
+  int32_t run_program(const PlannedCall& call);
   bool skip_call(uint32_t index);
   void fill(const IngotTransformRecord& transform);
   bool check_finite();
@@ -120,13 +115,18 @@ void FrameRun::note_frames() {
   }
 }
 
+int32_t FrameRun::run_program(const PlannedCall& call) {
+  if (call.parts > 1) return run_parts(&instance_, call, &frame_.taken_over);
+  return call.program(instance_.addresses + call.first_pointer,
+                      instance_.scalars + call.first_scalar, 0, call.outer_range, 0);
+}
+
 bool FrameRun::make_call(uint32_t index) {
   const PlannedCall& call = instance_.calls[index];
   const void** addresses = instance_.addresses + call.first_pointer;
   switch (call.kind) {
     case INGOT_CALL_PROGRAM: {
-      const int32_t result =
-          call.program(addresses, instance_.scalars + call.first_scalar, 0, call.outer_range, 0);
+      const int32_t result = run_program(call);
       if ((result & INGOT_PROGRAM_INDEX_CLAMPED) != 0) frame_.flags |= INGOT_FRAME_CLAMPED;
       if ((result & ~INGOT_PROGRAM_INDEX_CLAMPED) == 0) return true;
       frame_.call = index;
@@ -261,6 +261,7 @@ void FrameRun::accept() {
 
 void FrameRun::run() {
   if (!everything_bound()) return;
+  if (instance_.crew != nullptr) begin_frame(instance_.crew);
   if ((instance_.flags & INGOT_RUN_POISON) != 0) poison();
   copy_inputs();
   const uint32_t host_control = read_fp_control();
@@ -278,6 +279,12 @@ void FrameRun::run() {
 
 }  // namespace
 
+uint64_t now_nanoseconds() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
+}
+
 bool is_float(uint32_t dtype) { return dtype >= INGOT_DTYPE_F32 && dtype <= INGOT_DTYPE_F64; }
 
 }  // namespace ingot::loader
@@ -287,9 +294,12 @@ ingot_status ingot_run(ingot_instance* instance, ingot_frame* frame) {
   if (frame == nullptr) frame = &own;
   std::memset(frame, 0, sizeof *frame);
   frame->slot = frame->call = INGOT_NONE;
+  ingot::loader::Crew* crew = instance->crew;
+  if (crew != nullptr && !crew->running.change(0, 1)) return frame->status = INGOT_E_IN_USE;
   const uint64_t begin = ingot::loader::now_nanoseconds();
   ingot::loader::FrameRun(instance, frame).run();
   frame->generation = ++instance->generation;
   frame->nanoseconds = ingot::loader::now_nanoseconds() - begin;
+  if (crew != nullptr) crew->running.set(0);
   return frame->status;
 }

@@ -176,7 +176,7 @@ class SelfTest {
 };
 
 ingot_status SelfTest::prepare() {
-  INGOT_RETURN_IF(create_instance(artifact_, 0, &instance_, place_.error));
+  INGOT_RETURN_IF(create_instance(artifact_, {}, &instance_, place_.error));
   memory_ = static_cast<Mapping*>(std::calloc(tables_.io.count, sizeof(Mapping)));
   if (memory_ == nullptr) return place_.fail(INGOT_E_NOMEM);
   for (uint32_t i = 0; i < tables_.io.count; ++i) {

@@ -95,6 +95,10 @@ constexpr char k_TRANSFORM_NOT_FINITE[] = "a transform is not finite";
 constexpr char k_TRANSFORM_NONE_YET[] = "there is no transform yet";
 constexpr char k_TRANSFORM_DEGENERATE[] = "a transform is degenerate";
 constexpr char k_TRANSFORM_OUT_OF_RANGE[] = "a transform leaves the range of coordinates";
+constexpr char k_WORKER_LIMIT[] = "more workers than the artifact was made for";
+constexpr char k_WORKER_NUMBER[] = "there is no such worker";
+constexpr char k_WORKER_TAKEN[] = "another thread is this worker";
+constexpr char k_IN_USE[] = "another thread is inside of the instance";
 
 struct StatusRow {
   uint16_t number;
@@ -154,6 +158,8 @@ INGOT_SAME(INGOT_STATUS_ARG_LAYOUT, INGOT_E_ARG_LAYOUT);
 INGOT_SAME(INGOT_STATUS_INDEX_CLAMPED, INGOT_E_INDEX_CLAMPED);
 INGOT_SAME(INGOT_STATUS_TRANSFORM_NONE, INGOT_E_TRANSFORM_NONE_YET);
 INGOT_SAME(INGOT_STATUS_TRANSFORM_RANGE, INGOT_E_TRANSFORM_OUT_OF_RANGE);
+INGOT_SAME(INGOT_STATUS_WORKER_LIMIT, INGOT_E_WORKER_LIMIT);
+INGOT_SAME(INGOT_STATUS_IN_USE, INGOT_E_IN_USE);
 
 const char* ingot_status_text(ingot_status status) {
   if (status == INGOT_E_NONE) return "no error";

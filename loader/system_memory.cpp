@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "loader/bytes.h"
@@ -104,7 +106,14 @@ void synchronize_instructions(const uint8_t* from, size_t nbytes) {
   for (uint64_t line = begin & ~(code_line - 1); line < end; line += code_line) {
     __asm__ volatile("ic ivau, %0" ::"r"(line) : "memory");
   }
-  __asm__ volatile("dsb ish\n\tisb" ::: "memory");
+  __asm__ volatile("dsb ish" ::: "memory");
+  synchronize_context();
+  // Threads on other cores. A kernel that refuses leaves it to ingot_work, where each does it
+  // itself.
+  constexpr int expedited_sync_core = 1 << 5;
+  constexpr int register_expedited_sync_core = 1 << 6;
+  syscall(SYS_membarrier, register_expedited_sync_core, 0, 0);
+  syscall(SYS_membarrier, expedited_sync_core, 0, 0);
 }
 #else
 void synchronize_instructions(const uint8_t*, size_t) {}
@@ -177,6 +186,16 @@ CodeMapping map_code(const CodeRequest& request, Mapping* mapping, bool* sealed)
   madvise(address, nbytes, MADV_DONTFORK);
   synchronize_instructions(address, nbytes);
   return CodeMapping::Done;
+}
+
+void sleep_while(uint32_t* word, uint32_t value) {
+  constexpr int wait_private = 0 | 128;  // FUTEX_WAIT, FUTEX_PRIVATE_FLAG
+  syscall(SYS_futex, word, wait_private, value, nullptr);
+}
+
+void wake_all(uint32_t* word) {
+  constexpr int wake_private = 1 | 128;  // FUTEX_WAKE
+  syscall(SYS_futex, word, wake_private, INT_MAX);
 }
 
 }  // namespace ingot::loader

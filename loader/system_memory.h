@@ -1,5 +1,5 @@
-// Pages from the operating system. The only file of the loader, besides open.cpp's reading, that
-// makes system calls.
+// Pages from the operating system, and sleeping threads. The only file of the loader, besides
+// open.cpp's reading, that makes system calls.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,8 @@ enum class CodeMapping { Done, NoMemory, SealFailed, ExecDenied };
 
 // Maps the pieces, one after the other, readable and executable and never writable: from a sealed
 // memory file, or (unless `allow_private` is false) from anonymous memory that is writable first
-// and executable after. On aarch64 the instruction cache is made to agree.
+// and executable after. On aarch64 the instruction cache is made to agree, and every thread that
+// runs already is told.
 struct CodeRequest {
   const CodePiece* pieces;
   uint32_t count;
@@ -50,5 +51,16 @@ struct CodeRequest {
   bool allow_private;
 };
 CodeMapping map_code(const CodeRequest& request, Mapping* mapping, bool* sealed);
+
+// What this core fetched ahead as instructions is fetched again (aarch64; x86-64 needs nothing).
+inline void synchronize_context() {
+#if defined(__aarch64__)
+  __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+// Sleeps until wake_all, unless the word has another value by then. May return early.
+void sleep_while(uint32_t* word, uint32_t value);
+void wake_all(uint32_t* word);
 
 }  // namespace ingot::loader

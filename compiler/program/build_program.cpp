@@ -31,6 +31,7 @@ class ProgramBuilder {
 
   Result<Program> run() {
     program_.name = plan_.graph->name;
+    program_.workers = target_.workers;
     program_.io = plan_.io;
     buffer_of_.assign(plan_.buffers.size(), kNone);
     for (std::uint32_t i = 0; i < plan_.buffers.size(); ++i) {

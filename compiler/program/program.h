@@ -69,6 +69,7 @@ struct ProgramTransform {
 
 struct Program {
   std::string name;
+  std::uint32_t workers = kCpuWorkers;  // 1..256, threads that may share a call
   std::vector<PlanIo> io;  // inputs, then states, then outputs, each in declaration order
   std::vector<ProgramBuffer> buffers;
   std::vector<ProgramConstant> constants;

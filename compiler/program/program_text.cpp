@@ -65,6 +65,7 @@ class ProgramParser {
       return true;
     }
     if (line.take("}")) return closed_ = true;
+    if (line.take("workers")) return read_number(line, program_.workers);
     if (line.take("io")) return read_io(line);
     if (line.take("arena")) return read_arena(line);
     if (line.take("buffer")) return read_buffer(line);
@@ -202,7 +203,8 @@ class ProgramParser {
 }  // namespace
 
 std::string print_program(const Program& program) {
-  std::string text = fmt::format("program {} {{\n", quote(program.name));
+  std::string text =
+      fmt::format("program {} {{\n  workers {}\n", quote(program.name), program.workers);
   for (const PlanIo& io : program.io) {
     text +=
         fmt::format("  io {} {} {}", quote(io.name), name(io.kind), to_text(io.dtype, io.shape));

@@ -1,4 +1,5 @@
 // A well-formed program:
+//   workers    1 to 256
 //   buffers    slots name an io of their kind and hold its bytes; constants exist and fill theirs
 //   calls      kernels exist; as many buffers as parameters, of the parameters' type, shape and
 //              layout; the grid is the kernel's parallel extent
@@ -18,6 +19,7 @@ class Validator {
   explicit Validator(const Program& program) : program_(program) {}
 
   Result<void> run() {
+    if (program_.workers < 1 || program_.workers > 256) wrong("{} workers", program_.workers);
     for (std::size_t i = 0; i < program_.buffers.size(); ++i) check_buffer(i);
     for (std::size_t i = 0; i < program_.calls.size(); ++i) check_call(i);
     for (std::size_t i = 0; i < program_.buffers.size(); ++i) {

@@ -13,6 +13,8 @@ namespace ingot {
 
 enum class Architecture : std::uint16_t { X86_64 = 1, Aarch64 = 2 };  // codes of VARIANTS.arch
 
+inline constexpr std::uint32_t kCpuWorkers = 4;
+
 struct Target {
   std::string name;  // "x86-64-v3", "aarch64"; "host" is resolved before it gets here
   Architecture architecture = Architecture::X86_64;
@@ -23,9 +25,9 @@ struct Target {
   int vector_bits = 128;
   int vector_registers = 16;
   bool has_fma = false;
-  bool has_f16_conversion = false;  // half <-> single in one instruction
-  bool has_masked_memory = false;   // masked vector loads are one instruction
-  int workers = 4;  // threads that an artifact may run on; some kernels have memory for each
+  bool has_f16_conversion = false;      // half <-> single in one instruction
+  bool has_masked_memory = false;       // masked vector loads are one instruction
+  std::uint32_t workers = kCpuWorkers;  // threads that may share a call: some have memory for each
   // For the cost model: bytes, of one core; l3 of the package.
   std::int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10, l3_bytes = 8 << 20;
 

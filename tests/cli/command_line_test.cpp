@@ -182,11 +182,40 @@ TEST(CommandLine, CompileRunAndBench) {
   }
   ASSERT_FALSE((*times)["calls"].empty());
   EXPECT_TRUE((*times)["calls"][0].contains("share"));
+  EXPECT_EQ((*times)["threads"], 1);
   const ToolResult serve =
       folder.tool({"bench", "m.ingot", "--allow-unsigned", "--serve"}, "2\n1\n");
   EXPECT_EQ(serve.exit, 0) << serve.errors;
   EXPECT_TRUE(serve.output.starts_with("{\"ready\":true}\n{\"ms\":[")) << serve.output;
   EXPECT_EQ(std::ranges::count(serve.output, '\n'), 3);
+}
+
+TEST(CommandLine, ThreadsShareFramesUpToWhatTheArtifactWasMadeFor) {
+  const TemporaryFolder folder;
+  folder.write("m.onnx", relu_plus_model());
+  ASSERT_EQ(folder.tool({"compile", "m.onnx", "-o", "m.ingot", "--unsigned"}).exit, 0);
+  folder.write("x.npy", npy_text({2, 3}, {1, -2, 3, -4, 5, -6}));
+  const ToolResult bench = folder.tool({"bench", "m.ingot", "--allow-unsigned", "--runs", "3",
+                                        "--json", "--per-call", "--threads", "2"});
+  ASSERT_EQ(bench.exit, 0) << bench.errors;
+  EXPECT_EQ((*parse_json(bench.output, "bench"))["threads"], 2);
+  const std::vector<std::string> run = {"run",     "m.ingot",          "--input",
+                                        "x=x.npy", "--allow-unsigned", "--output-dir",
+                                        "out",     "--threads"};
+  for (const auto& [threads, exit] : {std::pair{"4", 0}, {"5", 2}, {"0", 2}, {"257", 2}}) {
+    std::vector<std::string> arguments = run;
+    arguments.emplace_back(threads);
+    const ToolResult result = folder.tool(arguments);
+    EXPECT_EQ(result.exit, exit) << threads << result.errors;
+    EXPECT_EQ(result.errors.empty(), exit == 0) << threads;
+  }
+  EXPECT_EQ(npy_values(folder.read("out/y.npy")), (std::vector<double>{2, -2, 6, -4, 10, -6}));
+  for (const auto& [threads, exit] : {std::pair{"4", 0}, {"5", 2}, {"x", 2}}) {
+    EXPECT_EQ(run_replay(folder.path(), {"m.ingot", "--allow-unsigned", "--input", "x=x.npy",
+                                         "--threads", threads})
+                  .exit,
+              exit);
+  }
 }
 
 TEST(CommandLine, StandardOutputIsTheResultAlone) {

@@ -107,6 +107,7 @@ TEST(EncodeProgram, OneVariantForEachTargetTheMostCapableFirst) {
   EXPECT_LT(contents->variants[3].priority, contents->variants[0].priority);
   EXPECT_EQ(contents->interfaces.size(), 1U);
   EXPECT_EQ(contents->data.size(), 1U) << "weights are stored once";
+  EXPECT_EQ(contents->variants[0].threads, kCpuWorkers);
   EXPECT_EQ(contents->variants[0].fp_control, INGOT_FP_X86_DEFAULT);
   EXPECT_EQ(contents->variants[2].fp_control, INGOT_FP_AARCH64_DEFAULT);
   EXPECT_TRUE(artifact::encode(*contents));

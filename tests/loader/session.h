@@ -40,7 +40,8 @@ struct Session {
   }
 
   ingot_status open(const ArtifactBuilder& builder, std::uint32_t load_flags = 0,
-                    std::uint32_t run_flags = 0) {
+                    std::uint32_t run_flags = 0, std::uint32_t workers = 0,
+                    std::uint32_t spin_us = 0) {
     const TestPolicy device;
     const ingot_policy policy = lenient(device);
     const Bytes file = builder.seal();
@@ -52,6 +53,8 @@ struct Session {
     if (status != 0) return status;
     ingot_instance_options run{};
     run.flags = run_flags;
+    run.workers = workers;
+    run.spin_us = spin_us;
     return ingot_instance_create(artifact, &run, &instance, &error);
   }
 
@@ -73,8 +76,9 @@ struct Session {
   }
 
   ingot_status start(const ArtifactBuilder& builder, std::uint32_t load_flags = 0,
-                     std::uint32_t run_flags = 0) {
-    const ingot_status status = open(builder, load_flags, run_flags);
+                     std::uint32_t run_flags = 0, std::uint32_t workers = 0,
+                     std::uint32_t spin_us = 0) {
+    const ingot_status status = open(builder, load_flags, run_flags, workers, spin_us);
     return status != 0 ? status : bind_all();
   }
 };

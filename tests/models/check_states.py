@@ -7,7 +7,6 @@ usage: check_states.py TARGET STEPS MODEL...
 example: check_states.py x86-64-v3 6 silero_vad_v5
 """
 import os
-import shutil
 import sys
 
 import model_cases
@@ -24,17 +23,6 @@ def compile_model(model, target, folder, name, carried):
     support.run([support.INGOT, 'compile', model.path, '-o', artifact, '--target', target,
                  '--unsigned', '--no-progress'] + arguments)
     return artifact
-
-
-def frames(model, steps, folder):
-    """Folders 0000, 0001, ... with the inputs that are no states, each step with its own seed."""
-    for step in range(steps):
-        frame = support.fresh_folder(os.path.join(folder, '%04d' % step))
-        for spec in model.inputs():
-            if not model.is_state(spec):
-                made = model.input_file(spec, 1 + step, frame)
-                if os.path.dirname(made) != frame:
-                    shutil.copy(made, os.path.join(frame, support.file_name(spec['name']) + '.npy'))
 
 
 def run_by_hand(model, artifact, steps, sequence, folder):
@@ -85,7 +73,7 @@ def main():
             sys.exit('%s has no state' % title)
         folder = support.work_folder('states-' + model.title)
         sequence = os.path.join(folder, 'frames')
-        frames(model, steps, sequence)
+        model_cases.write_frames(model, steps, sequence)
         carried = compile_model(model, target, folder, 'carried', True)
         plain = compile_model(model, target, folder, 'plain', False)
         out = os.path.join(folder, 'out')

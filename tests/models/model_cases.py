@@ -5,6 +5,7 @@ Standard library only. INGOT_ZOO: the folder of the generated models (default: b
 import json
 import math
 import os
+import shutil
 
 import onnx_file
 import support
@@ -125,3 +126,14 @@ def find(title):
         if model.title == title:
             return model
     raise SystemExit('no model %s in the shared set' % title)
+
+
+def write_frames(model, steps, folder):
+    """Folders 0000, 0001, ... with the inputs that are no states, each step with its own seed."""
+    for step in range(steps):
+        frame = support.fresh_folder(os.path.join(folder, '%04d' % step))
+        for spec in model.inputs():
+            if not model.is_state(spec):
+                made = model.input_file(spec, 1 + step, frame)
+                if os.path.dirname(made) != frame:
+                    shutil.copy(made, os.path.join(frame, support.file_name(spec['name']) + '.npy'))

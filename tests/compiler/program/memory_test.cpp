@@ -84,6 +84,7 @@ TEST(CheckOverlap, SeesTheEndOfTheArenaAndUseOutsideALifetime) {
 TEST(ProgramText, PrintsWhatItParses) {
   const std::string text =
       "program \"net\" {\n"
+      "  workers 3\n"
       "  io \"x\" input f32[4]\n"
       "  io \"y\" output f32[4]\n"
       "  arena 256\n"
