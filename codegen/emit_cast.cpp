@@ -162,9 +162,22 @@ llvm::Value* Caster::float_to_integer(DType to, llvm::Value* value) const {
     return builder.CreateFCmpUNE(value, llvm::ConstantFP::get(value->getType(), 0.0));
   }
   llvm::Type* const type = like(value_type(builder.getContext(), to), value);
-  return builder.CreateIntrinsic(
-      is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
-      {type, value->getType()}, {value});
+  const auto saturated = [&](bool with_sign, llvm::Type* integer) {
+    return builder.CreateIntrinsic(
+        with_sign ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+        {integer, value->getType()}, {value});
+  };
+  if (size_bytes(to) >= 4) return saturated(is_signed(to), type);
+  // Narrow results of vectors are made lane by lane, 32 bits at once.
+  const int width = 8 * size_bytes(to);
+  const std::int64_t least = is_signed(to) ? -(std::int64_t{1} << (width - 1)) : 0;
+  const std::int64_t most = least + (std::int64_t{1} << width) - 1;
+  llvm::Value* wide = saturated(true, like(builder.getInt32Ty(), value));
+  wide = builder.CreateBinaryIntrinsic(llvm::Intrinsic::smax, wide,
+                                       number(wide, static_cast<std::uint64_t>(least)));
+  wide = builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, wide,
+                                       number(wide, static_cast<std::uint64_t>(most)));
+  return builder.CreateTrunc(wide, type);
 }
 
 llvm::Value* Caster::integer_to_float(DType from, DType to, llvm::Value* value) const {

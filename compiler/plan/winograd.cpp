@@ -116,7 +116,7 @@ double winograd_cycles(const ConvolutionExtents& e, const Facts& facts, Winograd
 
 std::int64_t winograd_tiles(int tile, std::int64_t outputs) { return divided(outputs, tile); }
 
-int largest_winograd_tile(const Graph& graph) { return tests_equality_of_floats(graph) ? 2 : 4; }
+int largest_winograd_tile(const Graph& graph) { return tests_equality_of_floats(graph) ? 0 : 4; }
 
 WinogradPlan plan_winograd(const ConvolutionExtents& extents, const Target& target,
                            int largest_tile) {

@@ -28,8 +28,8 @@ struct WinogradPlan {
   int vectors = 1;
 };
 
-// Tiles of 4x4 lose two or three bits more than the sum of products does. Where floats are compared
-// for equality, last bits decide more than last bits, and tiles of 2x2 are the largest.
+// 0 where floats are compared for equality: last bits then decide more than last bits, and sums keep
+// their own terms.
 [[nodiscard]] int largest_winograd_tile(const Graph& graph);
 
 // What a schedule by facts of the target would take; float32, no measurement.

@@ -1,4 +1,5 @@
 // Loops of every kind, register arrays, scratch memory, conditions, and the program's arguments.
+#include <array>
 #include <cstring>
 
 #include "tests/codegen/program.h"
@@ -56,6 +57,43 @@ TEST(ParallelLoop, WithoutOneThereIsOneTurn) {
     EXPECT_EQ(filled, 0U);
     EXPECT_EQ(program.run({&filled}, 0, 1), 0);
     EXPECT_EQ(filled, 0x07070707U);
+  }
+}
+
+// Two arrays in the row of the worker that runs; other rows are left alone.
+TEST(WorkerMemory, LiesInTheRowOfTheWorker) {
+  KernelWriter w("rows");
+  const auto in = w.input("in", DType::I32, 8);
+  const auto out = w.output("out", DType::I32, 8);
+  const auto memory = w.parameter("memory", DType::I32, {3, 16}, Access::Write);
+  const auto first = w.scratch("first", DType::I32, 4);
+  const auto second = w.scratch("second", DType::I32, 8);
+  w.kernel.registers[first].parameter = memory;
+  w.kernel.registers[second].parameter = memory;
+  w.loop("i", LoopKind::Serial, 4, [&](ExprId i) {
+    w.set(first, i, w.at(0), w.load(in, i));
+    w.set(second, i, w.at(0), w.load(in, w.sum({{i, 1}, {w.at(4), 1}})));
+  });
+  w.loop("o", LoopKind::Serial, 4, [&](ExprId o) {
+    const ExprId back = w.sum({{w.at(3), 1}, {o, -1}});
+    w.store(out, o, w.read(first, back, w.at(0)));
+    w.store(out, w.sum({{o, 1}, {w.at(4), 1}}), w.read(second, back, w.at(0)));
+  });
+  const ScheduledKernel kernel = w.finish();
+  const std::array<std::int32_t, 8> given{1, 2, 3, 4, 5, 6, 7, 8};
+  const std::array<std::int32_t, 8> want{4, 3, 2, 1, 8, 7, 6, 5};
+  for (const Target& target : runnable_targets()) {
+    const CompiledProgram program(kernel, target);
+    for (std::uint32_t worker = 0; worker < 3; ++worker) {
+      std::array<std::int32_t, 8> got{};
+      std::array<std::int32_t, 48> rows{};
+      EXPECT_EQ(program.run({given.data(), got.data(), rows.data()}, 0, 1, worker), 0);
+      EXPECT_EQ(got, want) << target.name;
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const bool own = i / 16 == worker;
+        EXPECT_EQ(rows[i], own && i % 16 < 8 ? given[i % 16] : 0) << worker << ' ' << i;
+      }
+    }
   }
 }
 

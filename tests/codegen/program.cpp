@@ -69,10 +69,10 @@ CompiledProgram::CompiledProgram(const ScheduledKernel& kernel, const Target& ta
 }
 
 std::int32_t CompiledProgram::run(std::vector<const void*> buffers, std::uint32_t first,
-                                  std::uint32_t last) const {
+                                  std::uint32_t last, std::uint32_t worker) const {
   if (!memory_) return -1;
   const DefaultFloatMode mode;
-  return memory_->program(blob_.entries[0])(buffers.data(), nullptr, first, last, 0);
+  return memory_->program(blob_.entries[0])(buffers.data(), nullptr, first, last, worker);
 }
 
 namespace {

@@ -121,7 +121,7 @@ class CompiledProgram {
  public:
   CompiledProgram(const ScheduledKernel& kernel, const Target& target, bool strict = false);
   std::int32_t run(std::vector<const void*> buffers, std::uint32_t first = 0,
-                   std::uint32_t last = 1) const;
+                   std::uint32_t last = 1, std::uint32_t worker = 0) const;
   [[nodiscard]] const CodeBlob& blob() const { return blob_; }
 
  private:

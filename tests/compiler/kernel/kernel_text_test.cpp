@@ -31,6 +31,7 @@ read b: f32[8,16] row
 write c: f32[4,16] row
 register acc: f32[2][8]
 worker tile: f32[64][1]
+worker part: f32[4][2] in c
 step "tile j 8"
 step "vector l"
 parallel i: 4 {

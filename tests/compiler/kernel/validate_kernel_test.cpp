@@ -228,6 +228,24 @@ TEST(ValidateScheduled, Registers) {
   EXPECT_EQ(scheduled_problem(head + "for i: 8 {\n  set s[i, 0] = f32 0\n}\n"), "");
 }
 
+TEST(ValidateScheduled, WorkerArraysInAParameter) {
+  const auto problem = [](const std::string& memory, const std::string& arrays) {
+    const auto kernel =
+        parse_scheduled_kernel("scheduled kernel k\n" + memory + "\n" + arrays + "\n");
+    if (!kernel) return std::string("not parsed");
+    const auto valid = validate_kernel(*kernel);
+    return valid ? std::string() : valid.error().diagnostics[0].message;
+  };
+  const std::string memory = "write m: f32[4,16] row";
+  EXPECT_EQ(problem(memory, "worker a: f32[4][2] in m\nworker b: f32[8][1] in m"), "");
+  EXPECT_RULE(problem(memory, "worker a: f32[4][2] in m\nworker b: f32[9][1] in m"), "(S10)");
+  EXPECT_RULE(problem(memory, "worker a: i32[4][2] in m"), "(S10)");
+  EXPECT_RULE(problem(memory, "register a: f32[4][2] in m"), "(S10)");
+  EXPECT_RULE(problem("read m: f32[4,16] row", "worker a: f32[4][2] in m"), "(S10)");
+  EXPECT_RULE(problem("write m: f32[64] row", "worker a: f32[4][2] in m"), "(S10)");
+  EXPECT_RULE(problem("write m: f32[4,16] order 1,0", "worker a: f32[4][2] in m"), "(S10)");
+}
+
 TEST(ValidateScheduled, Statements) {
   const std::string head = "register r: f32[2][4]\nworker s: f32[8][1]\n";
   EXPECT_RULE(scheduled_problem("store x[0] = f32 0\n"), "(S7)");
