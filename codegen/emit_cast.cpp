@@ -3,6 +3,8 @@
 // What a processor converts in one instruction is left to it; all else is integer arithmetic of
 // our own, since LLVM would call a library. Both give the same bits: rounding to nearest even has
 // one result. Floats to integers truncate, saturate and take NaN to 0.
+#include <cmath>
+
 #include "codegen/emit_operations.h"
 
 namespace ingot {
@@ -162,22 +164,24 @@ llvm::Value* Caster::float_to_integer(DType to, llvm::Value* value) const {
     return builder.CreateFCmpUNE(value, llvm::ConstantFP::get(value->getType(), 0.0));
   }
   llvm::Type* const type = like(value_type(builder.getContext(), to), value);
-  const auto saturated = [&](bool with_sign, llvm::Type* integer) {
+  if (size_bytes(to) >= 4) {
     return builder.CreateIntrinsic(
-        with_sign ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
-        {integer, value->getType()}, {value});
-  };
-  if (size_bytes(to) >= 4) return saturated(is_signed(to), type);
-  // Narrow results of vectors are made lane by lane, 32 bits at once.
+        is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+        {type, value->getType()}, {value});
+  }
+  // LLVM makes narrow results of vectors lane by lane. Clamped first, they are a plain conversion.
   const int width = 8 * size_bytes(to);
-  const std::int64_t least = is_signed(to) ? -(std::int64_t{1} << (width - 1)) : 0;
-  const std::int64_t most = least + (std::int64_t{1} << width) - 1;
-  llvm::Value* wide = saturated(true, like(builder.getInt32Ty(), value));
-  wide = builder.CreateBinaryIntrinsic(llvm::Intrinsic::smax, wide,
-                                       number(wide, static_cast<std::uint64_t>(least)));
-  wide = builder.CreateBinaryIntrinsic(llvm::Intrinsic::smin, wide,
-                                       number(wide, static_cast<std::uint64_t>(most)));
-  return builder.CreateTrunc(wide, type);
+  const double least = is_signed(to) ? -std::ldexp(1.0, width - 1) : 0;
+  const double most = least + std::ldexp(1.0, width) - 1;
+  const auto real = [&](double number) { return llvm::ConstantFP::get(value->getType(), number); };
+  llvm::Value* clamped = value;
+  if (is_signed(to)) {
+    clamped = builder.CreateSelect(builder.CreateFCmpORD(value, value), value, real(0));
+  }
+  clamped = builder.CreateSelect(builder.CreateFCmpOGT(clamped, real(least)), clamped, real(least));
+  clamped = builder.CreateSelect(builder.CreateFCmpOLT(clamped, real(most)), clamped, real(most));
+  return builder.CreateTrunc(builder.CreateFPToSI(clamped, like(builder.getInt32Ty(), value)),
+                             type);
 }
 
 llvm::Value* Caster::integer_to_float(DType from, DType to, llvm::Value* value) const {
