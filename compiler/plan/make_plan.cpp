@@ -407,25 +407,56 @@ class Planner {
     return add_buffer(BufferKind::Scratch, graph_[value].dtype, graph_[value].shape);
   }
 
+  // A concatenation of the first parts alone, as in dense blocks, is the beginning of this one.
+  void place_prefixes(std::uint32_t whole, const Placement& home) {
+    const Node& all = node(whole);
+    const int axis = std::get<ConcatOp>(all.op).axis;
+    for (std::uint32_t i = 0; i < whole; ++i) {
+      const auto* concat = std::get_if<ConcatOp>(&node(i).op);
+      const std::vector<ValueId>& parts = node(i).inputs;
+      if (!live_[i] || concat == nullptr || concat->axis != axis || pinned_[i] ||
+          plan_.placed.contains(ValueId{i}) || parts.size() >= all.inputs.size()) {
+        continue;
+      }
+      if (std::equal(parts.begin(), parts.end(), all.inputs.begin())) {
+        plan_.placed[ValueId{i}] = home;
+      }
+    }
+  }
+
+  // Concatenations are placed last one first: one that comes before makes the copy for both.
+  void copy_part(std::uint32_t concat, ValueId part, const Placement& destination) {
+    for (auto& [later, copies] : part_copies_) {
+      if (later <= concat) continue;
+      std::erase_if(copies, [&](const PlanKernel& copy) {
+        return copy.root == part && copy.destination == destination;
+      });
+    }
+    part_copies_[concat].push_back(PlanKernel{"part", part, destination});
+  }
+
   void place_concatenations() {
     for (std::uint32_t i = static_cast<std::uint32_t>(count_); i-- > 0;) {
       if (!live_[i] || !is<ConcatOp>(node(i))) continue;
       const ValueId value{i};
       if (!plan_.placed.contains(value)) place(value, scratch(value));
       const Placement home = plan_.placed.at(value);
+      place_prefixes(i, home);
       const auto axis = static_cast<std::size_t>(std::get<ConcatOp>(node(i).op).axis);
       std::vector<std::int64_t> offset = home.offset;
       std::set<ValueId> seen;
       for (ValueId part : node(i).inputs) {
-        Placement destination{home.buffer, offset};
+        const Placement destination{home.buffer, offset};
+        offset[axis] += graph_[part].shape[axis];
+        const auto known = plan_.placed.find(part);
+        if (known != plan_.placed.end() && known->second == destination) continue;
         const bool inside = placed_[part.index] && !plan_.placed.contains(part) &&
                             !pinned_[part.index] && seen.insert(part).second;
         if (inside) {
           plan_.placed[part] = destination;
         } else {
-          part_copies_[i].push_back(PlanKernel{"part", part, destination});
+          copy_part(i, part, destination);
         }
-        offset[axis] += graph_[part].shape[axis];
       }
     }
   }

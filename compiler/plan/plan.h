@@ -47,6 +47,7 @@ struct PlanBuffer {
 struct Placement {
   std::uint32_t buffer = 0;
   std::vector<std::int64_t> offset;
+  friend bool operator==(const Placement&, const Placement&) = default;
 };
 
 // One kernel to be: computes `root` and stores it at `destination`. Everything that root needs and

@@ -328,6 +328,26 @@ TEST(Lowering, ConcatenationsAreWrittenInPlace) {
   check(b.take());
 }
 
+// Every concatenation of a dense block is the beginning of the last one; nothing is copied.
+TEST(Lowering, DenseBlocksAreOneBuffer) {
+  GraphBuilder b("dense");
+  const ValueId x = b.input("x", DType::F32, {1, 16, 6, 6});
+  std::vector<ValueId> parts{b.convolution(x, weights(b, "w", {16, 16, 1, 1}), conv(1, 0, 6))};
+  for (int i = 0; i < 3; ++i) {
+    const ValueId so_far = parts.size() == 1 ? parts[0] : b.concat(parts, 1);
+    const Shape shape{16, 16 * static_cast<std::int64_t>(parts.size()), 3, 3};
+    parts.push_back(relu(
+        b,
+        b.convolution(relu(b, so_far), weights(b, "w" + std::to_string(i), shape), conv(1, 1, 6))));
+  }
+  b.output("y", b.convolution(b.concat(parts, 1), weights(b, "z", {8, 64, 1, 1}), conv(1, 0, 6)));
+  const Graph graph = b.take();
+  check(graph);
+  const auto plan = make_plan(graph, default_target(), PlanOptions{});
+  ASSERT_TRUE(plan);
+  for (const PlanKernel& kernel : plan->kernels) EXPECT_NE(kernel.name, "part");
+}
+
 TEST(Lowering, ConcatenationInsideConcatenation) {
   GraphBuilder b("nested");
   const ValueId x = b.input("x", DType::F32, {1, 16, 4, 4});
@@ -507,7 +527,7 @@ TEST(Lowering, EqualBlocksShareCode) {
   ASSERT_TRUE(plan);
   const auto program = build_program(*plan, default_target(), BuildOptions{});
   ASSERT_TRUE(program);
-  EXPECT_EQ(plan->kernels.size(), 13U);    // twelve and the input's halo
+  EXPECT_EQ(plan->kernels.size(), 13U);  // twelve and the input's halo
   // halo, first, middle, last, and zeros around the input and around blocks of channels
   EXPECT_LE(program->kernels.size(), 6U);
 }
