@@ -28,8 +28,8 @@ struct WinogradPlan {
   int vectors = 1;
 };
 
-// 0 where floats are compared for equality: last bits then decide more than last bits, and sums keep
-// their own terms.
+// 0 where floats are compared for equality: last bits then decide more than last bits, and sums
+// keep their own terms.
 [[nodiscard]] int largest_winograd_tile(const Graph& graph);
 
 // What a schedule by facts of the target would take; float32, no measurement.
