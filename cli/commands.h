@@ -43,7 +43,7 @@ CLI::Option* add_repeatable(CLI::App& command, const std::string& name,
 // Makes `function(options, warnings)` the action of `command`. `options` must have a member `json`
 // if the command has --json; it is kept alive by the caller's shared pointer.
 template <typename Options, typename Function>
-void set_action(CLI::App& command, Invocation& invocation, std::shared_ptr<Options> options,
+void set_action(CLI::App& command, Invocation& invocation, const std::shared_ptr<Options>& options,
                 Function function) {
   command.callback([&invocation, options, function] {
     if constexpr (requires { options->json; }) invocation.json = options->json;

@@ -103,10 +103,9 @@ double winograd_cycles(const ConvolutionExtents& e, const Facts& facts, Winograd
       4.0 * static_cast<double>(frequencies * e.input_channels * e.output_channels);
   const double streamed = weights * static_cast<double>(bands) / kBytesPerCycle;
   const auto all_tiles = static_cast<double>(bands * tiles);
-  const double transforms =
-      transform_cycles(plan.tile) * all_tiles *
-      static_cast<double>(plan.parts * divided(e.input_channels, 16) * 16 / facts.lanes +
-                          facts.vectors_in_all);
+  const std::int64_t input_vectors = divided(e.input_channels, 16) * 16 / facts.lanes;
+  const double transforms = transform_cycles(plan.tile) * all_tiles *
+                            static_cast<double>(plan.parts * input_vectors + facts.vectors_in_all);
   const double spilled = std::max(0.0, row_bytes * static_cast<double>(plan.band) - facts.budget) *
                          static_cast<double>(bands) * 2 / kSpilledBytesPerCycle;
   return std::max(products, streamed) + transforms + spilled;
