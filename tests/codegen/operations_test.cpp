@@ -1,5 +1,10 @@
 // Every scalar operation and every cast, for every type, one lane and many, against the
 // interpreter. Mathematical functions have tests of their own (math_test.cpp).
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
 #include "tests/codegen/program.h"
 
 namespace ingot {
@@ -106,6 +111,52 @@ TEST(Casts, EveryHalfSurvivesTheWayToSingleAndBack) {
         buffers[in][2 * i + 1] = static_cast<std::byte>(i >> 8);
       }
       expect_as_interpreted({{kernel, buffers}}, target);
+    }
+  }
+}
+
+// Relaxed quotients of vectors by a number, made without a division: every significand, and values
+// whose products are infinite, undefined or zero.
+TEST(Operations, QuotientsByANumberAreRoundedOnce) {
+  constexpr std::int64_t kCount = 1 << 15;
+  for (const float divisor : {255.0F, 6.0F, 9.0F, -3.0F, 0.023529412F, 1.9999999F, 7.1e-5F}) {
+    KernelWriter w("quotients");
+    const auto in = w.input("in", DType::F32, kCount);
+    const auto out = w.output("out", DType::F32, kCount);
+    const ExprId number = w.kernel.pool.constant(Scalar::of_float(DType::F32, double{divisor}));
+    w.loop("i", LoopKind::Serial, kCount / 8, [&](ExprId i) {
+      w.loop("l", LoopKind::Vector, 8, [&](ExprId l) {
+        const ExprId at = w.sum({{i, 8}, {l, 1}});
+        w.store(out, at, w.op(ScalarOp::Div, {w.load(in, at), number}));
+      });
+    });
+    const ScheduledKernel kernel = w.finish();
+    for (const Target& target : runnable_targets()) {
+      const CompiledProgram program(kernel, target);
+      std::vector<float> given(kCount), got(kCount);
+      const auto expect_quotients = [&] {
+        EXPECT_EQ(program.run({given.data(), got.data()}), 0);
+        for (std::size_t i = 0; i < given.size(); ++i) {
+          const float want = given[i] / divisor;
+          if (std::isnan(want) && std::isnan(got[i])) continue;
+          ASSERT_EQ(std::bit_cast<std::uint32_t>(got[i]), std::bit_cast<std::uint32_t>(want))
+              << given[i] << " / " << divisor << " on " << target.name;
+        }
+      };
+      for (std::uint32_t first = 0; first < 1U << 23; first += kCount) {
+        for (std::uint32_t i = 0; i < kCount; ++i) {
+          given[i] = std::bit_cast<float>(0x3F800000U + first + i);
+        }
+        expect_quotients();
+      }
+      std::ranges::fill(given, 1.0F);
+      given[0] = std::numeric_limits<float>::infinity();
+      given[1] = std::numeric_limits<float>::quiet_NaN();
+      given[2] = -0.0F;
+      given[3] = 0.0F;
+      given[4] = std::numeric_limits<float>::max();
+      given[5] = -given[0];
+      expect_quotients();
     }
   }
 }
