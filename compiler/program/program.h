@@ -86,7 +86,7 @@ struct Program {
 [[nodiscard]] std::string print_program(const Program& program);
 [[nodiscard]] Result<Program> parse_program(std::string_view text);  // kernels by name only
 
-// Gives every scratch and state buffer its place: greedy by size, best fit among lifetimes.
+// Gives every scratch and state buffer its place: the smallest arena that a bounded search finds.
 // Needs: first_call/last_call. Leaves: arenas, arena_offset, largest_live_bytes.
 [[nodiscard]] Result<void> plan_memory(Program& program);
 
