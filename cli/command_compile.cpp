@@ -59,6 +59,7 @@ struct CompileCommandOptions {
   std::string emit;
   std::string emit_folder;
   std::string print_after;
+  bool time_passes = false, rule_counters = false, verify_passes = false;
   int jobs = 0;
   bool no_progress = false;
   bool json = false;
@@ -183,7 +184,7 @@ Result<Request> read_request(const CompileCommandOptions& options) {
 // Stages
 
 CompileOptions compile_options(const CompileCommandOptions& options, const Request& request,
-                               Progress& progress) {
+                               Progress& progress, Progress& passes) {
   CompileOptions result;
   result.targets = request.targets;
   result.optimization = options.optimization;
@@ -195,6 +196,14 @@ CompileOptions compile_options(const CompileCommandOptions& options, const Reque
   result.jobs = options.jobs > 0 ? options.jobs : std::max(1, hardware);
   result.progress = [&](const std::string& stage, std::size_t done, std::size_t total) {
     progress.report(stage, done, total);
+  };
+  result.verify_passes = result.verify_passes || options.verify_passes;
+  result.begins = [&](const std::string& pass) {
+    if (pass.empty()) {
+      passes.finish();
+    } else {
+      passes.report(pass);
+    }
   };
   if (!options.print_after.empty()) {
     // Asked for explicitly, but not the result: that is the artifact and its report.
@@ -274,6 +283,7 @@ struct VariantReport {
   std::uint32_t stack_bytes = 0;
   VariantCheck check;
   std::optional<KernelCheckCounts> kernels;
+  RuleCounts rules{};
 };
 
 struct Report {
@@ -284,7 +294,7 @@ struct Report {
   std::uint64_t file_bytes = 0;
   std::vector<VariantReport> variants;
   std::vector<IdleInput> idle_inputs;
-  std::vector<Progress::StageTime> times;
+  std::vector<Progress::StageTime> times, passes;
 };
 
 VariantReport report_variant(const CompiledVariant& compiled) {
@@ -305,6 +315,7 @@ VariantReport report_variant(const CompiledVariant& compiled) {
     report.stack_bytes = std::max(report.stack_bytes, entry.stack_bytes);
   }
   report.kernels = compiled.checked;
+  report.rules = compiled.rules;
   return report;
 }
 
@@ -347,6 +358,10 @@ Json report_json(const Report& report) {
                                       {"elements", variant.kernels->elements},
                                       {"undecided", variant.kernels->undecided}};
     }
+    entry["rules"] = Json::object();
+    for (const RuleInfo& rule : rule_list()) {
+      entry["rules"][std::string(rule.name)] = variant.rules[static_cast<std::size_t>(rule.rule)];
+    }
     json["targets"].push_back(std::move(entry));
   }
   json["idle_inputs"] = Json::array();
@@ -357,6 +372,10 @@ Json report_json(const Report& report) {
   json["stages"] = Json::array();
   for (const Progress::StageTime& time : report.times) {
     json["stages"].push_back(Json{{"stage", time.stage}, {"ms", time.milliseconds}});
+  }
+  json["passes"] = Json::array();
+  for (const Progress::StageTime& time : report.passes) {
+    json["passes"].push_back(Json{{"pass", time.stage}, {"ms", time.milliseconds}});
   }
   return json;
 }
@@ -371,15 +390,33 @@ std::string variant_line(const VariantReport& variant) {
       size_text(variant.stack_bytes), check_text(variant.check));
 }
 
-std::string report_text(const Report& report) {
+std::string times_text(const std::vector<Progress::StageTime>& times) {
+  std::string text;
+  for (const Progress::StageTime& time : times) {
+    text += fmt::format("  {:<24} {:>9.1f} ms\n", time.stage, time.milliseconds);
+  }
+  return text;
+}
+
+std::string rules_text(const VariantReport& variant) {
+  std::string text = fmt::format("rules of {}\n", variant.name);
+  for (const RuleInfo& rule : rule_list()) {
+    text += fmt::format("  {:<24} {:>9}\n", rule.name,
+                        variant.rules[static_cast<std::size_t>(rule.rule)]);
+  }
+  return text;
+}
+
+std::string report_text(const CompileCommandOptions& options, const Report& report) {
   std::string text = fmt::format(
       "{}\nartifact id  {}\nproduct      {}\nsignatures   {}\nsize         {} bytes\ntargets\n",
       report.output, report.id, report.product,
       report.signatures == 0 ? "none" : std::to_string(report.signatures), report.file_bytes);
   for (const VariantReport& variant : report.variants) text += variant_line(variant);
-  text += "time\n";
-  for (const Progress::StageTime& time : report.times) {
-    text += fmt::format("  {:<24} {:>9.1f} ms\n", time.stage, time.milliseconds);
+  text += "time\n" + times_text(report.times);
+  if (options.time_passes) text += "passes\n" + times_text(report.passes);
+  if (options.rule_counters) {
+    for (const VariantReport& variant : report.variants) text += rules_text(variant);
   }
   return text;
 }
@@ -411,7 +448,8 @@ Result<Report> compile_source(const CompileCommandOptions& options, const Reques
       check_variant_count(sources.pipeline.input.variants.size(), request.targets.size(), source));
   INGOT_RETURN_IF_ERROR(about(source, add_outside_references(options.golden, sources)));
   const std::unique_ptr<CodeGenerator> generator = make_llvm_code_generator();
-  const CompileOptions how = compile_options(options, request, progress);
+  Progress passes(ProgressStyle::None);
+  const CompileOptions how = compile_options(options, request, progress, passes);
   const std::unique_ptr<KernelRunner> runner = make_native_runner(how.jobs);
   INGOT_ASSIGN(Compiled compiled,
                about(source, compile(sources.pipeline.input, how, *generator, *runner)));
@@ -449,6 +487,7 @@ Result<Report> compile_source(const CompileCommandOptions& options, const Reques
   for (std::size_t i = 0; i < checks.size(); ++i) report.variants[i].check = checks[i];
   report.idle_inputs = compiled.idle_inputs;
   report.times = progress.times();
+  report.passes = passes.times();
   return report;
 }
 
@@ -460,7 +499,7 @@ Result<ExitCode> run_compile(const CompileCommandOptions& options,
   progress.finish();
   if (!report) return std::unexpected(std::move(report).error());
   INGOT_RETURN_IF_ERROR(
-      print_result(options.json ? to_text(report_json(*report)) : report_text(*report)));
+      print_result(options.json ? to_text(report_json(*report)) : report_text(options, *report)));
   return ExitCode::Done;
 }
 
@@ -487,6 +526,11 @@ void add_debug_options(CLI::App& command, CompileCommandOptions& options) {
   command.add_option("--emit-dir", options.emit_folder, "Folder for --emit");
   command.add_option("--print-after", options.print_after,
                      "Print the program after this pass, or all, on standard error");
+  command.add_flag("--time-passes", options.time_passes, "Also print the time of each pass");
+  command.add_flag("--rule-counters", options.rule_counters,
+                   "Also print how often each rule was applied");
+  command.add_flag("--verify-passes", options.verify_passes,
+                   "Validate every kernel after every change of a rule");
   command.add_option("-j", options.jobs, "Threads; never changes the result; default: all")
       ->check(whole_number(1, 1024));
   command.add_flag("--no-progress", options.no_progress, "No progress on standard error");

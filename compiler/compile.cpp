@@ -26,6 +26,10 @@ void progress(const CompileOptions& options, const std::string& stage, std::size
   if (options.progress) options.progress(stage, done, total);
 }
 
+void begins(const CompileOptions& options, const std::string& pass) {
+  if (options.begins) options.begins(pass);
+}
+
 // Values too large for any device are refused before memory is asked for them.
 constexpr std::int64_t kMostValueBytes = std::int64_t{4} << 30;
 // A node above this would run for seconds on any processor core, and far longer in the reference.
@@ -139,6 +143,7 @@ Result<CompiledVariant> compile_variant(const std::string& camera, const Graph& 
   const std::string where = camera.empty() ? target.name : target.name + ", " + camera;
 
   progress(options, "plan " + where);
+  begins(options, "make-plan");
   INGOT_ASSIGN(const Plan plan, make_plan(graph, target, PlanOptions{optimize, optimize}));
   INGOT_RETURN_IF_ERROR(validate_plan(plan));
   trace(options, "make-plan", print_plan(plan));
@@ -147,12 +152,18 @@ Result<CompiledVariant> compile_variant(const std::string& camera, const Graph& 
   BuildOptions build;
   build.schedule = optimize;
   build.trace = options.trace;
+  build.begins = options.begins;
+  build.rules.verify = options.verify_passes;
+  build.counted = [&](const RuleCounts& counts) {
+    for (std::size_t rule = 0; rule < kRuleCount; ++rule) variant.rules[rule] += counts[rule];
+  };
   INGOT_ASSIGN(variant.program, build_program(plan, target, build));
   INGOT_RETURN_IF_ERROR(validate_program(variant.program));
   INGOT_RETURN_IF_ERROR(check_overlap(variant.program));
   trace(options, "plan-memory", print_program(variant.program));
 
   // From here on no kernel changes: only machine code is made.
+  begins(options, "code");
   std::vector<const ScheduledKernel*> kernels;
   for (const auto& kernel : variant.program.kernels) kernels.push_back(kernel.get());
   CodeOptions code;
@@ -161,6 +172,7 @@ Result<CompiledVariant> compile_variant(const std::string& camera, const Graph& 
     progress(options, "code " + where, done, total);
   };
   INGOT_ASSIGN(variant.code, generator.generate(kernels, target, code));
+  begins(options, "");
   INGOT_RETURN_IF_ERROR(check_code(plan, options, where, generator, variant));
   return variant;
 }
@@ -196,10 +208,12 @@ Result<Compiled> compile(const CompileInput& input, const CompileOptions& option
     INGOT_RETURN_IF_ERROR(validate_graph(variant.graph));
     trace(options, "import", print_graph(variant.graph));
     progress(options, "fold constants");
+    begins(options, "fold-constants");
     INGOT_ASSIGN(const Graph graph, fold_constants(variant.graph, runner));
     INGOT_RETURN_IF_ERROR(validate_graph(graph));
     trace(options, "fold-constants", print_graph(graph));
 
+    begins(options, "");
     progress(options, "reference");
     INGOT_ASSIGN(const ReferenceMaker maker,
                  ReferenceMaker::create(graph, input.float_tolerance, runner));
@@ -208,6 +222,7 @@ Result<Compiled> compile(const CompileInput& input, const CompileOptions& option
     if (&variant == &input.variants.front()) {
       INGOT_ASSIGN(compiled.idle_inputs, idle_inputs(graph, maker, options, runner));
     }
+    begins(options, "widen-halves");
     const Graph wide = widen_halves(graph);
     INGOT_RETURN_IF_ERROR(validate_graph(wide));
     trace(options, "widen-halves", print_graph(wide));
@@ -223,15 +238,22 @@ Result<Compiled> compile(const CompileInput& input, const CompileOptions& option
 // --- passes by name
 
 const std::vector<PassInfo>& pass_list() {
-  static const std::vector<PassInfo> passes = {
-      {"fold-constants", "graph", "computes what depends on no input"},
-      {"to-double", "graph", "the graph in double precision, for references"},
-      {"widen-halves", "graph", "half precision as storage only: f32 between inputs and outputs"},
-      {"make-plan", "graph", "chooses kernels, buffers and layouts (graph to plan)"},
-      {"lower-kernel", "plan", "kernels as expressions over ranges (graph to ranged kernels)"},
-      {"apply-schedule", "kernel", "loops, lanes and registers (ranged to scheduled kernel)"},
-      {"plan-memory", "program", "places buffers in arenas"},
-  };
+  static const std::vector<PassInfo> passes = [] {
+    std::vector<PassInfo> list = {
+        {"fold-constants", "graph", "computes what depends on no input"},
+        {"to-double", "graph", "the graph in double precision, for references"},
+        {"widen-halves", "graph", "half precision as storage only: f32 between inputs and outputs"},
+        {"make-plan", "graph", "chooses kernels, buffers and layouts (graph to plan)"},
+        {"lower-kernel", "plan", "kernels as expressions over ranges (graph to ranged kernels)"},
+    };
+    for (const RangedPass& pass : ranged_passes()) {
+      list.push_back({std::string(pass.name), "kernel", std::string(pass.text)});
+    }
+    list.push_back(
+        {"apply-schedule", "kernel", "loops, lanes and registers (ranged to scheduled kernel)"});
+    list.push_back({"plan-memory", "program", "places buffers in arenas"});
+    return list;
+  }();
   return passes;
 }
 
@@ -272,6 +294,13 @@ Result<std::string> run_lower(std::string_view text) {
   return out;
 }
 
+Result<std::string> run_rules(const RangedPass& pass, std::string_view text) {
+  INGOT_ASSIGN(const RangedKernel kernel, parse_ranged_kernel(text));
+  INGOT_RETURN_IF_ERROR(validate_kernel(kernel));
+  INGOT_ASSIGN(const Rewritten rewritten, pass.run(kernel, RuleOptions{.verify = true}));
+  return print_kernel(rewritten.kernel);
+}
+
 Result<std::string> run_schedule(std::string_view text) {
   INGOT_ASSIGN(const RangedKernel kernel, parse_ranged_kernel(text));
   INGOT_RETURN_IF_ERROR(validate_kernel(kernel));
@@ -296,6 +325,9 @@ Result<std::string> run_pass(const std::string& name, std::string_view text) {
   if (name == "widen-halves") return run_widening(widen_halves, text);
   if (name == "make-plan") return run_make_plan(text);
   if (name == "lower-kernel") return run_lower(text);
+  for (const RangedPass& pass : ranged_passes()) {
+    if (name == pass.name) return run_rules(pass, text);
+  }
   if (name == "apply-schedule") return run_schedule(text);
   if (name == "plan-memory") return run_plan_memory(text);
   std::string names;

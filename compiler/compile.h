@@ -14,6 +14,7 @@
 #include "compiler/graph/graph.h"
 #include "compiler/program/check_kernels.h"
 #include "compiler/program/program.h"
+#include "compiler/rules/rules.h"
 #include "compiler/target/target.h"
 
 namespace ingot {
@@ -30,6 +31,10 @@ struct CompileOptions {
   // Elements of every kernel's output that are computed again in double precision, where this
   // processor can run the target's code; 0: none.
   int checked_elements = 0;
+  // Validates every kernel after every change of a rule.
+  bool verify_passes = kVerifyRules;
+  // Called when a pass begins, which ends the one before; with an empty name at the end.
+  std::function<void(const std::string& name)> begins;
   // --print-after: called with the stage or pass name and the printed program.
   std::function<void(const std::string& name, const std::string& text)> trace;
   // Stage name, units done, units in all (0: unknown).
@@ -93,6 +98,7 @@ struct CompiledVariant {
   Target target;
   Program program;
   CodeBlob code;                             // entries in the order of program.kernels
+  RuleCounts rules{};                        // how often each rule was applied
   std::vector<SharedReference> references;   // the own one first; those of the camera
   std::optional<KernelCheckCounts> checked;  // none: not asked for, or not executed
 };

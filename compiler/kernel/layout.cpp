@@ -1,6 +1,7 @@
 #include "compiler/kernel/layout.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <limits>
@@ -191,6 +192,39 @@ std::vector<std::byte> pack(const Layout& layout, const Tensor& tensor) {
     }
   }
   return packed;
+}
+
+bool can_join(const Layout& layout, int d) {
+  const auto outer = std::ranges::find(layout.order, d);
+  if (outer == layout.order.end() || outer + 1 == layout.order.end() || *(outer + 1) != d + 1) {
+    return false;
+  }
+  return std::ranges::all_of(std::array{d, d + 1}, [&](int dimension) {
+    const auto at = static_cast<std::size_t>(dimension);
+    return layout.before[at] == 0 && layout.after[at] == 0 && layout.block_dim != dimension;
+  });
+}
+
+void join(Layout& layout, Shape& shape, int d) {
+  const auto inner = static_cast<std::ptrdiff_t>(d) + 1;
+  shape[static_cast<std::size_t>(d)] *= shape[static_cast<std::size_t>(inner)];
+  shape.erase(shape.begin() + inner);
+  layout.before.erase(layout.before.begin() + inner);
+  layout.after.erase(layout.after.begin() + inner);
+  std::erase(layout.order, d + 1);
+  for (int& dimension : layout.order) dimension -= dimension > d ? 1 : 0;
+  layout.block_dim -= layout.block_dim > d ? 1 : 0;
+}
+
+bool same_places(Layout a, Shape shape_a, Layout b, Shape shape_b) {
+  const auto join_all = [](Layout& layout, Shape& shape) {
+    for (int d = static_cast<int>(shape.size()) - 2; d >= 0; --d) {
+      if (can_join(layout, d)) join(layout, shape, d);
+    }
+  };
+  join_all(a, shape_a);
+  join_all(b, shape_b);
+  return a == b && shape_a == shape_b;
 }
 
 std::string to_text(const Layout& layout) {

@@ -44,6 +44,14 @@ struct Layout {
 // Rearranges a dense row-major tensor into the layout; halo and padding become zero bytes.
 [[nodiscard]] std::vector<std::byte> pack(const Layout& layout, const Tensor& tensor);
 
+// Whether dimension d + 1 continues dimension d in memory, so that both may be one: neighbours in
+// the order, no halo, no block.
+[[nodiscard]] bool can_join(const Layout& layout, int d);
+// Makes them one: the element (i, j) becomes i * shape[d + 1] + j, at the same address.
+void join(Layout& layout, Shape& shape, int d);
+// Whether both put every element, counted row-major, at the same address.
+[[nodiscard]] bool same_places(Layout a, Shape shape_a, Layout b, Shape shape_b);
+
 // "row", or "order 0,1,2,3 block 1x16 halo 2:1+1 3:1+1".
 [[nodiscard]] std::string to_text(const Layout& layout);
 [[nodiscard]] Result<Layout> parse_layout(std::string_view text, int rank);

@@ -40,6 +40,7 @@ class ProgramBuilder {
     for (std::uint32_t i = 0; i < plan_.kernels.size(); ++i) INGOT_RETURN_IF_ERROR(add_kernel(i));
     find_lifetimes();
     add_transforms();
+    begins("plan-memory");
     INGOT_RETURN_IF_ERROR(plan_memory(program_));
     return std::move(program_);
   }
@@ -89,11 +90,13 @@ class ProgramBuilder {
   }
 
   // A constant as its reader wants it; equal value and packing are one buffer.
-  std::uint32_t constant_buffer(std::uint32_t plan_buffer, const Layout& layout, int winograd) {
+  std::uint32_t constant_buffer(std::uint32_t plan_buffer, const Shape& shape, const Layout& layout,
+                                int winograd) {
     const PlanBuffer& source = plan_.buffers[plan_buffer];
-    const auto key = std::tuple(source.constant, to_text(layout), winograd);
+    const auto key = std::tuple(source.constant, shape, to_text(layout), winograd);
     if (const auto known = constants_.find(key); known != constants_.end()) return known->second;
     Tensor tensor = materialize(*plan_.graph, source.constant);
+    tensor.shape = shape;  // rules may have joined dimensions
     if (winograd > 0) tensor = transform_weights(tensor, winograd);
     auto bytes = std::make_shared<const std::vector<std::byte>>(pack(layout, tensor));
     ProgramBuffer made;
@@ -124,9 +127,12 @@ class ProgramBuilder {
 
   Result<void> add_kernel(std::uint32_t index_in_plan) {
     const PlanKernel& plan_kernel = plan_.kernels[index_in_plan];
+    begins("lower-kernel");
     INGOT_ASSIGN(LoweredKernel lowered, lower_kernel(plan_, plan_kernel));
     INGOT_RETURN_IF_ERROR(validate_kernel(lowered.kernel));
     if (options_.trace) options_.trace("lower-kernel", print_kernel(lowered.kernel));
+    if (options_.schedule) INGOT_RETURN_IF_ERROR(apply_rules(lowered.kernel));
+    begins("apply-schedule");
     const Schedule schedule =
         options_.schedule
             ? choose_schedule(lowered.kernel, lowered.is_constant, target_, largest_tile_)
@@ -144,8 +150,8 @@ class ProgramBuilder {
     for (std::size_t p = 0; p < lowered.buffers.size(); ++p) {
       const std::uint32_t index =
           lowered.is_constant[p]
-              ? constant_buffer(lowered.buffers[p], scheduled.parameters[p].layout,
-                                winograd_of(schedule, p))
+              ? constant_buffer(lowered.buffers[p], lowered.kernel.parameters[p].shape,
+                                scheduled.parameters[p].layout, winograd_of(schedule, p))
               : buffer(lowered.buffers[p]);
       call.buffers.push_back(index);
       const ProgramBuffer& b = program_.buffers[index];
@@ -164,6 +170,21 @@ class ProgramBuilder {
     }
     call.kernel = kernel_index(std::move(scheduled));
     program_.calls.push_back(std::move(call));
+    return {};
+  }
+
+  void begins(std::string_view pass) const {
+    if (options_.begins) options_.begins(std::string(pass));
+  }
+
+  Result<void> apply_rules(RangedKernel& kernel) const {
+    for (const RangedPass& pass : ranged_passes()) {
+      begins(pass.name);
+      INGOT_ASSIGN(Rewritten rewritten, pass.run(kernel, options_.rules));
+      kernel = std::move(rewritten.kernel);
+      if (options_.counted) options_.counted(rewritten.counts);
+      if (options_.trace) options_.trace(std::string(pass.name), print_kernel(kernel));
+    }
     return {};
   }
 
@@ -226,7 +247,7 @@ class ProgramBuilder {
   const int largest_tile_;  // of Winograd convolutions
   Program program_;
   std::vector<std::uint32_t> buffer_of_;
-  std::map<std::tuple<ValueId, std::string, int>, std::uint32_t> constants_;
+  std::map<std::tuple<ValueId, Shape, std::string, int>, std::uint32_t> constants_;
   std::map<std::string, std::uint32_t> kernels_;
 };
 

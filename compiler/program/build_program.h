@@ -7,12 +7,18 @@
 #include <string>
 
 #include "compiler/program/program.h"
+#include "compiler/rules/rules.h"
 #include "compiler/target/target.h"
 
 namespace ingot {
 
 struct BuildOptions {
-  bool schedule = true;  // -O0: plain loops
+  bool schedule = true;  // -O0: plain loops, no rules
+  RuleOptions rules;
+  // Called with what the rules did in each kernel.
+  std::function<void(const RuleCounts& counts)> counted;
+  // Called when a pass begins, which ends the one before.
+  std::function<void(const std::string& name)> begins;
   std::function<void(const std::string& name, const std::string& text)> trace;
 };
 

@@ -101,8 +101,8 @@ class Validator {
     for (std::size_t p = 0; p < call.buffers.size(); ++p) {
       const ProgramBuffer& buffer = program_.buffers[call.buffers[p]];
       const KernelParameter& parameter = kernel.parameters[p];
-      if (buffer.dtype != parameter.dtype || buffer.shape != parameter.shape ||
-          buffer.layout != parameter.layout) {
+      if (buffer.dtype != parameter.dtype ||
+          !same_places(buffer.layout, buffer.shape, parameter.layout, parameter.shape)) {
         wrong("call {}: buffer {} does not fit parameter {}", i, call.buffers[p], p);
       }
       if (parameter.access == Access::Read) read(i, call.buffers[p]);
