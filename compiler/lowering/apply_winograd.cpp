@@ -8,9 +8,7 @@
 namespace ingot {
 namespace {
 
-// Cache lines of a panel of weights that one block of input channels reads are asked for one panel
-// ahead.
-constexpr std::int64_t kChannelUnroll = 4;
+constexpr std::int64_t kChannelUnroll = 4;  // input channels written out in the product loop
 
 class WinogradApplier : KernelScheduler {
  public:
