@@ -338,6 +338,16 @@ bool leaves_schedule(const RangedKernel& kernel, std::uint32_t range) {
   return leaves;
 }
 
+// Whether an index divides the range: an access then is not contiguous over all of it.
+bool divides(const RangedKernel& kernel, std::uint32_t range) {
+  bool divided = false;
+  for_each_reached(kernel, [&](const Expr& expr) {
+    if (!is_op(expr, ScalarOp::FloorDiv) && !is_op(expr, ScalarOp::FloorMod)) return;
+    divided = divided || depends_on(kernel.pool, expr.operands[0], range);
+  });
+  return divided;
+}
+
 // a: m, b: n -> ab: m*n; a = ab div n, b = ab mod n
 std::optional<RangedKernel> merge_ranges(const Workpiece& work, std::uint32_t range) {
   const RangedKernel& kernel = work.kernel();
@@ -361,6 +371,7 @@ std::optional<RangedKernel> merge_ranges(const Workpiece& work, std::uint32_t ra
   RangedKernel answer = change_ranges(joined(work, range), std::move(change));
   const bool grows = count_divisions(answer) > count_divisions(kernel);
   if (!work.passes(Gate::MergeDivisions, !grows)) return std::nullopt;
+  if (!grows && !work.passes(Gate::MergeSchedule, !divides(answer, range))) return std::nullopt;
   return answer;
 }
 

@@ -595,6 +595,13 @@ range b: 4
 reduce k: 5
 store y[a, b] = sum(load x[a, b, k] over k)
 )"},
+    {"MergeIntoADivision", Gate::MergeSchedule, arrange_ranges,
+     R"(read x: f32[6,5,8] row
+write y: f32[240] row
+range a: 40
+range b: 6
+store y[a * 6 + b] = load x[b, a div 8, a mod 8]
+)"},
     {"MergeAWindow", Gate::MergeSchedule, arrange_ranges,
      R"(read x: f32[8,8] row
 write y: f32[6] row
