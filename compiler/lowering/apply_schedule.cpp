@@ -195,11 +195,13 @@ class Applier : KernelScheduler {
     if (schedule_.vector_reduce) return vector_reduce_block(id);
     const std::uint32_t array = add_registers(reduce.dtype, elements(), lanes());
     Block body = in_tile([&] { return set(array, element_, lane_, start_value(reduce)); });
-    open_partial_sums(reduce, array, body);
+    if (is_long_sum(reduce)) {
+      open_partial_sums(reduce, array, lanes(), depth_of_partial_sums(), body);
+    }
     append(body, reduce_loops(reduce, 0, [&] {
              return in_tile([&] { return accumulate(reduce, array, element_, lane_); });
            }));
-    append(body, end_of_partial_sum());
+    append(body, end_of_partial_sum(reduce));
     reduced_[id] = partial_ ? partial_->total : array;
     partial_.reset();
     return body;
@@ -208,9 +210,8 @@ class Applier : KernelScheduler {
   // --- long sums
 
   struct PartialSums {
-    const Expr* reduce = nullptr;
     std::uint32_t array = 0, total = 0;
-    std::size_t depth = 0;  // a turn of this loop ends a partial sum
+    std::size_t depth = 0;  // a turn of this loop, or of its blocks, ends a partial sum
   };
 
   bool is_long_sum(const Expr& reduce) const {
@@ -220,39 +221,58 @@ class Applier : KernelScheduler {
            terms > kLongSum;
   }
 
-  // Turns of a loop over blocks, or else of the loop around the innermost one.
-  void open_partial_sums(const Expr& reduce, std::uint32_t array, Block& body) {
-    if (!is_long_sum(reduce)) return;
-    PartialSums sums;
-    sums.depth = schedule_.reduces.size() - 1;
-    if (schedule_.reduces.back().split <= 1) {
-      if (sums.depth == 0) return;
-      --sums.depth;
+  // The innermost loop with which the sum becomes long (choose_schedule.cpp splits it).
+  std::size_t depth_of_partial_sums() const {
+    std::int64_t inside = 1;
+    for (std::size_t depth = schedule_.reduces.size(); depth-- > 0;) {
+      const std::uint32_t range = schedule_.reduces[depth].range;
+      const bool in_lanes = schedule_.vector_reduce && schedule_.vector_reduce->range == range;
+      inside *= in_lanes ? std::max<std::int64_t>(1, extent(range) / schedule_.vector_reduce->lanes)
+                         : extent(range);
+      if (inside > kLongSum) return depth;
     }
-    sums.reduce = &reduce;
+    return 0;
+  }
+
+  // Statements for all elements of a tile and, if there are several, all lanes.
+  template <typename Make>
+  Block in_tile_lanes(std::int64_t lanes, const Make& make) {
+    return in_tile([&] {
+      if (!schedule_.vector_reduce) return make(lane_);
+      const std::uint32_t lane = add_variable("v", lanes, LoopKind::Vector);
+      return loop(lane, Block{make(pool().variable(lane))});
+    });
+  }
+
+  void open_partial_sums(const Expr& reduce, std::uint32_t array, std::int64_t lanes,
+                         std::size_t depth, Block& body) {
+    PartialSums sums;
     sums.array = array;
-    sums.total = add_registers(reduce.dtype, elements(), lanes());
-    append(body, in_tile([&] { return set(sums.total, element_, lane_, start_value(reduce)); }));
+    sums.total = add_registers(reduce.dtype, elements(), lanes);
+    sums.depth = depth;
+    append(body, in_tile_lanes(lanes, [&](ExprId lane) {
+             return set(sums.total, element_, lane, start_value(reduce));
+           }));
     partial_ = sums;
   }
 
   // The partial sum joins the total and starts again.
-  Block end_of_partial_sum() {
-    Block body;
-    if (!partial_) return body;
-    const Expr& reduce = *partial_->reduce;
-    body = in_tile([&] {
-      const ExprId total = pool().read_register(partial_->total, reduce.dtype, element_, lane_);
-      const ExprId part = pool().read_register(partial_->array, reduce.dtype, element_, lane_);
-      return set(partial_->total, element_, lane_, combine(reduce, total, part));
+  Block end_of_partial_sum(const Expr& reduce) {
+    if (!partial_) return {};
+    const std::int64_t lanes = out_.registers[partial_->array].lanes;
+    Block body = in_tile_lanes(lanes, [&](ExprId lane) {
+      const ExprId total = pool().read_register(partial_->total, reduce.dtype, element_, lane);
+      const ExprId part = pool().read_register(partial_->array, reduce.dtype, element_, lane);
+      return set(partial_->total, element_, lane, combine(reduce, total, part));
     });
-    append(body,
-           in_tile([&] { return set(partial_->array, element_, lane_, start_value(reduce)); }));
+    append(body, in_tile_lanes(lanes, [&](ExprId lane) {
+             return set(partial_->array, element_, lane, start_value(reduce));
+           }));
     return body;
   }
 
-  Block end_of_turn(std::size_t depth) {
-    return partial_ && partial_->depth == depth ? end_of_partial_sum() : Block{};
+  Block end_of_turn(const Expr& reduce, std::size_t depth) {
+    return partial_ && partial_->depth == depth ? end_of_partial_sum(reduce) : Block{};
   }
 
   // The load of `parameter` below an expression; operands have lower numbers.
@@ -322,7 +342,7 @@ class Applier : KernelScheduler {
       auto ahead = [&]() -> Block { return is_innermost(depth) ? prefetches(reduce) : Block{}; };
       auto turn = [&] {
         Block body_and_end = inner();
-        append(body_and_end, end_of_turn(depth));
+        append(body_and_end, end_of_turn(reduce, depth));
         return body_and_end;
       };
       return counted_loop(step, name, extent(step.range), pool().index(0), step.unroll, turn,
@@ -338,7 +358,7 @@ class Applier : KernelScheduler {
     Block turn;
     if (is_innermost(depth)) turn = prefetches(reduce);
     append(turn, counted_loop(step, name, step.split, first, step.unroll, inner));
-    append(turn, end_of_turn(depth));
+    append(turn, end_of_turn(reduce, depth));
     out.push_back(loop(block, std::move(turn)));
     if (rest > 0) {
       append(out, counted_loop(step, name, rest, pool().index(blocks * step.split), 1, inner));
@@ -392,49 +412,32 @@ class Applier : KernelScheduler {
       const std::uint32_t lane = add_variable("v", step.lanes, LoopKind::Vector);
       return loop(lane, Block{set(partial, element_, pool().variable(lane), start_value(reduce))});
     });
-    const bool is_long = is_long_sum(reduce);
-    const std::uint32_t sums =
-        is_long ? add_registers(reduce.dtype, elements(), step.lanes) : partial;
-    const auto in_lanes = [&](const auto& make) {
-      return in_tile([&] {
-        const std::uint32_t lane = add_variable("v", step.lanes, LoopKind::Vector);
-        return loop(lane, Block{make(pool().variable(lane))});
-      });
-    };
-    const auto start = [&](std::uint32_t array) {
-      return in_lanes([&](ExprId lane) { return set(array, element_, lane, start_value(reduce)); });
-    };
+    const std::size_t innermost = schedule_.reduces.size() - 1;
+    if (is_long_sum(reduce)) {
+      open_partial_sums(reduce, partial, step.lanes, depth_of_partial_sums(), body);
+    }
     const auto turns = [&](ExprId first, std::int64_t count) {
       const std::uint32_t turn = add_variable("b", count, LoopKind::Serial);
       const ExprId at = pool().mul(pool().add(first, pool().variable(turn)), step.lanes);
-      return loop(turn, in_lanes([&](ExprId lane) {
+      return loop(turn, in_tile_lanes(step.lanes, [&](ExprId lane) {
                     set_coordinate(step.range, pool().add(at, lane));
                     return accumulate(reduce, partial, element_, lane);
                   }));
     };
-    const auto partial_sum = [&](ExprId first, std::int64_t count) {
-      Block block{turns(first, count)};
-      append(block, in_lanes([&](ExprId lane) {
-               const ExprId sum = pool().read_register(sums, reduce.dtype, element_, lane);
-               const ExprId part = pool().read_register(partial, reduce.dtype, element_, lane);
-               return set(sums, element_, lane, combine(reduce, sum, part));
-             }));
-      append(block, start(partial));
-      return block;
-    };
-    if (is_long) append(body, start(sums));
     append(body, reduce_loops(reduce, 0, [&] {
-             if (!is_long) return Block{turns(zero, full)};
+             if (!partial_ || partial_->depth != innermost) return Block{turns(zero, full)};
              Block all;
-             if (full >= kPartialSum) {
-               const std::uint32_t part = add_variable("s", full / kPartialSum, LoopKind::Serial);
-               const ExprId first = pool().mul(pool().variable(part), kPartialSum);
-               all.push_back(loop(part, partial_sum(first, kPartialSum)));
-             }
+             const std::uint32_t part = add_variable("s", full / kPartialSum, LoopKind::Serial);
+             Block one{turns(pool().mul(pool().variable(part), kPartialSum), kPartialSum)};
+             append(one, end_of_partial_sum(reduce));
+             all.push_back(loop(part, std::move(one)));
              const std::int64_t left = full % kPartialSum;
-             if (left > 0) append(all, partial_sum(pool().index(full - left), left));
+             if (left > 0) all.push_back(turns(pool().index(full - left), left));
              return all;
            }));
+    append(body, end_of_partial_sum(reduce));
+    const std::uint32_t sums = partial_ ? partial_->total : partial;
+    partial_.reset();
     append(body, in_tile([&] { return set(total, element_, zero, start_value(reduce)); }));
     const std::uint32_t each = add_variable("l", step.lanes, LoopKind::Unroll);
     body.push_back(loop(each, in_tile([&] {

@@ -406,14 +406,32 @@ class Chooser {
       }
       schedule_.reduces.push_back(step);
     }
+    if (!strict_) split_long_sums();
     if (schedule_.reduces.empty() || schedule_.vector_reduce) return;
     ReduceStep& inner = schedule_.reduces.back();
-    if (inner.split == 1 && extent(inner.range) > kLongSum && !strict_) inner.split = kPartialSum;
     const std::int64_t turns = inner.split > 1 ? inner.split : extent(inner.range);
     if (per_turn * turns <= 64) {
       inner.unroll = turns;
     } else {
       inner.unroll = turns % 4 == 0 ? 4 : turns % 2 == 0 ? 2 : 1;
+    }
+  }
+
+  // The loop with which a sum becomes long runs over blocks of about kPartialSum terms.
+  void split_long_sums() {
+    std::int64_t inside = 1;
+    for (auto step = schedule_.reduces.rbegin(); step != schedule_.reduces.rend(); ++step) {
+      std::int64_t turns = extent(step->range);
+      const bool in_lanes =
+          schedule_.vector_reduce && step->range == schedule_.vector_reduce->range;
+      if (in_lanes) turns = std::max<std::int64_t>(1, turns / schedule_.vector_reduce->lanes);
+      if (inside * turns > kLongSum) {
+        if (!in_lanes && step->split == 1 && inside < kPartialSum / 2) {
+          step->split = kPartialSum / inside;
+        }
+        return;
+      }
+      inside *= turns;
     }
   }
 

@@ -233,6 +233,9 @@ class WinogradChooser {
           bounds_of(pool(), input_->operands[d], [](std::uint32_t) { return std::int64_t{1}; }).min;
       const std::int64_t last =
           first + winograd_tiles(tile, extent(range)) * tile + kKernelSide - 2;
+      // Behind the last window there must be a halo, not the rows of somebody else.
+      const std::int64_t last_of_windows = first + extent(range) + kKernelSide - 2;
+      if (last > last_of_windows && last_of_windows < parameter.shape[d] - 1) return false;
       if (first < -parameter.layout.before[d] ||
           last >= parameter.shape[d] + parameter.layout.after[d]) {
         return false;

@@ -622,10 +622,17 @@ class Planner {
     buffer.zero_before = true;
   }
 
-  bool has_halo(const Placement& placement, const Halo& halo) const {
-    const Layout& layout = plan_.buffers[placement.buffer].layout;
+  // A part of a concatenation has neighbours where the whole has its halo.
+  bool has_halo(std::uint32_t value) const {
+    const Halo& halo = halo_[value];
+    const Placement& placement = plan_.placed.at(ValueId{value});
+    const PlanBuffer& buffer = plan_.buffers[placement.buffer];
     for (std::size_t d = 0; d < halo.before.size(); ++d) {
-      if (layout.before[d] < halo.before[d] || layout.after[d] < halo.after[d]) return false;
+      if (halo.before[d] == 0 && halo.after[d] == 0) continue;
+      if (placement.offset[d] != 0 || buffer.shape[d] != node(value).shape[d] ||
+          buffer.layout.before[d] < halo.before[d] || buffer.layout.after[d] < halo.after[d]) {
+        return false;
+      }
     }
     return true;
   }
@@ -673,9 +680,7 @@ class Planner {
       if (placed_[i] && !is<ConcatOp>(node(i))) {
         add_kernel(node(i).source, value, plan_.placed.at(value));
       }
-      if (!halo_[i].before.empty() && !has_halo(plan_.placed.at(value), halo_[i])) {
-        copy_with_halo(i);
-      }
+      if (!halo_[i].before.empty() && !has_halo(i)) copy_with_halo(i);
     }
     for (const GraphState& state : graph_.states) {
       if (taken_.contains(&state)) continue;
