@@ -14,6 +14,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'models'))
+sys.dont_write_bytecode = True
+from onnx_file import number, text as block  # noqa: E402
+
 USAGE, MALFORMED, UNSUPPORTED, NOT_TRUSTED, INCOMPATIBLE, IO = 2, 3, 4, 5, 6, 8
 LINE = re.compile(r'^(.+: (error|warning): .+|  hint: .+)$')
 SANITIZER = re.compile(r'runtime error|AddressSanitizer|LeakSanitizer|MemorySanitizer|terminate')
@@ -23,23 +27,6 @@ ENVIRONMENT = {'ASAN_OPTIONS': 'detect_leaks=0', **os.environ}
 
 
 # --- files: an ONNX model field by field, a .npy file, JSON as text
-
-def varint(value):
-    data = b''
-    while value >= 128:
-        data += bytes([value & 127 | 128])
-        value >>= 7
-    return data + bytes([value])
-
-
-def number(field, value):
-    return varint(field << 3) + varint(value)
-
-
-def block(field, data):
-    data = data.encode() if isinstance(data, str) else data
-    return varint(field << 3 | 2) + varint(len(data)) + data
-
 
 def value_info(name, shape):
     dims = b''.join(block(1, number(1, extent) if isinstance(extent, int) else block(2, extent))
