@@ -3,10 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <set>
@@ -20,6 +16,7 @@
 #include "artifact/format.h"
 #include "artifact/keys.h"
 #include "artifact/names.h"
+#include "artifact/pack_inputs.h"
 #include "artifact/policy.h"
 #include "artifact/sign.h"
 #include "cli/atomic_file.h"
@@ -30,6 +27,7 @@
 #include "cli/json.h"
 #include "cli/model_source.h"
 #include "cli/options.h"
+#include "cli/output_artifact.h"
 #include "cli/outside_references.h"
 #include "cli/progress.h"
 #include "cli/self_check.h"
@@ -59,6 +57,7 @@ struct CompileCommandOptions {
   std::string emit;
   std::string emit_folder;
   std::string print_after;
+  std::string schedule;
   bool time_passes = false, rule_counters = false, verify_passes = false;
   int jobs = 0;
   bool no_progress = false;
@@ -75,6 +74,8 @@ struct Request {
   std::uint64_t signed_at = 0;
   IngotBuildClass build_class = INGOT_BUILD_CLASS_DEVELOPMENT;
   CheckLevel check = CheckLevel::Sampled;
+  std::vector<KernelSchedule> schedules;
+  std::string schedule_digest;  // of their text
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -99,17 +100,6 @@ Result<void> check_variant_count(std::size_t cameras, std::size_t targets,
               file, "compile several artifacts with fewer cameras or targets each");
 }
 
-// Only artifacts are replaced: the output may have been mistaken for a key, a model or its weights.
-bool replaces_something_else(const std::string& output) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(output, error)) return false;
-  if (std::filesystem::file_size(output, error) == 0) return false;
-  std::ifstream file(output, std::ios::binary);
-  std::array<char, 8> magic{};
-  file.read(magic.data(), magic.size());
-  return !file || std::memcmp(magic.data(), INGOT_MAGIC, magic.size()) != 0;
-}
-
 Result<void> check_usage(const CompileCommandOptions& options) {
   if (options.sign.empty() && !options.unsigned_artifact) {
     return usage_error("compile needs --sign KEY or --unsigned",
@@ -124,11 +114,10 @@ Result<void> check_usage(const CompileCommandOptions& options) {
   if (options.emit.empty() != options.emit_folder.empty()) {
     return usage_error("--emit and --emit-dir belong together");
   }
-  if (replaces_something_else(options.output)) {
-    return usage_error(fmt::format("'{}' exists and is no artifact", options.output),
-                       "remove it or choose another name");
+  if (!options.schedule.empty() && options.optimization == 0) {
+    return usage_error("--schedule needs -O2");
   }
-  return {};
+  return check_output_artifact(options.output);
 }
 
 Result<void> check_pass_name(const std::string& name) {
@@ -174,6 +163,11 @@ Result<Request> read_request(const CompileCommandOptions& options) {
                                             : CheckLevel::Sampled;
   INGOT_ASSIGN(request.targets, find_targets(options));
   INGOT_ASSIGN(request.signed_at, artifact::signed_at_from_environment());
+  if (!options.schedule.empty()) {
+    INGOT_ASSIGN(const std::string text, read_text_file(options.schedule));
+    INGOT_ASSIGN(request.schedules, parse_schedules(text, options.schedule));
+    request.schedule_digest = artifact::to_hex(artifact::sha256(text));
+  }
   for (const std::string& path : options.sign) {
     INGOT_ASSIGN(request.keys.emplace_back(), artifact::read_private_key(path));
   }
@@ -188,6 +182,7 @@ CompileOptions compile_options(const CompileCommandOptions& options, const Reque
   CompileOptions result;
   result.targets = request.targets;
   result.optimization = options.optimization;
+  result.schedules = request.schedules;
   result.try_inputs = request.check != CheckLevel::Off;
   result.checked_elements = request.check == CheckLevel::Off    ? 0
                             : request.check == CheckLevel::Full ? 256
@@ -236,6 +231,9 @@ ArtifactFacts artifact_facts(const CompileCommandOptions& options, const Request
     facts.manifest.options.emplace_back("target", target.name);
   }
   facts.manifest.options.emplace_back("optimization", std::to_string(options.optimization));
+  if (!request.schedule_digest.empty()) {
+    facts.manifest.options.emplace_back("schedule", request.schedule_digest);
+  }
   return facts;
 }
 
@@ -257,6 +255,17 @@ void warn_of_idle_inputs(const std::vector<IdleInput>& inputs, const std::string
         fmt::format("{} '{}' {}", input.is_state ? "state" : "input", input.name,
                     is_used ? "changes no output" : "is not used"),
         file, is_used ? fmt::format("computed from it: {}", fmt::join(input.reaches, ", ")) : ""));
+  }
+}
+
+void warn_of_unused_schedules(const std::vector<KernelSchedule>& schedules,
+                              std::vector<Diagnostic>& warnings) {
+  for (const KernelSchedule& schedule : schedules) {
+    warnings.push_back(make_warning(
+        "unused-schedule",
+        fmt::format("line {}: no kernel for {} is the one called '{}'", schedule.line,
+                    schedule.target, schedule.name),
+        schedule.file, "the model, the version or the cameras have changed since it was written"));
   }
 }
 
@@ -427,9 +436,13 @@ std::string report_text(const CompileCommandOptions& options, const Report& repo
 // Weights exist once while the artifact is written, once while it is checked: what has been used is
 // given back.
 Result<std::vector<std::byte>> encode_and_release(Compiled& compiled, const ArtifactFacts& facts,
-                                                  const std::string& source) {
-  INGOT_ASSIGN(const artifact::ArtifactContents contents,
-               about(source, encode_program(compiled, facts)));
+                                                  bool packed, const std::string& source) {
+  INGOT_ASSIGN(artifact::ArtifactContents contents, about(source, encode_program(compiled, facts)));
+  if (packed) {
+    artifact::PackOptions packing;
+    packing.frames = true;
+    INGOT_RETURN_IF_ERROR(about(source, artifact::pack_inputs(contents, packing)));
+  }
   Result<std::vector<std::byte>> bytes = about(source, artifact::encode(contents));
   for (CompiledVariant& variant : compiled.variants) variant.program.constants.clear();
   return bytes;
@@ -454,16 +467,18 @@ Result<Report> compile_source(const CompileCommandOptions& options, const Reques
   INGOT_ASSIGN(Compiled compiled,
                about(source, compile(sources.pipeline.input, how, *generator, *runner)));
   warn_of_idle_inputs(compiled.idle_inputs, source, warnings);
+  warn_of_unused_schedules(compiled.unused_schedules, warnings);
 
   // From here on nothing is compiled: the call lists become bytes, which are signed and checked.
   progress.report("encode");
   const ArtifactFacts facts = artifact_facts(options, request, sources);
+  const bool packed = sources.pipeline.packed;
   sources = {};
   Report report;
   for (const CompiledVariant& variant : compiled.variants) {
     report.variants.push_back(report_variant(variant));
   }
-  INGOT_ASSIGN(std::vector<std::byte> bytes, encode_and_release(compiled, facts, source));
+  INGOT_ASSIGN(std::vector<std::byte> bytes, encode_and_release(compiled, facts, packed, source));
   INGOT_ASSIGN(bytes, about(source, sign_all(std::move(bytes), request)));
   progress.report("check");
   INGOT_ASSIGN(const std::vector<VariantCheck> checks, self_check(bytes, source, request.check));
@@ -522,8 +537,10 @@ void add_identity_options(CLI::App& command, CompileCommandOptions& options) {
 
 void add_debug_options(CLI::App& command, CompileCommandOptions& options) {
   command.add_option("--emit", options.emit, "Also write the code of all kernels in this form")
-      ->check(CLI::IsMember({"ir", "llvm", "asm", "obj"}));
+      ->check(CLI::IsMember({"ir", "schedule", "llvm", "asm", "obj"}));
   command.add_option("--emit-dir", options.emit_folder, "Folder for --emit");
+  command.add_option("--schedule", options.schedule,
+                     "Replay the schedules of this file, as --emit schedule writes them");
   command.add_option("--print-after", options.print_after,
                      "Print the program after this pass, or all, on standard error");
   command.add_flag("--time-passes", options.time_passes, "Also print the time of each pass");

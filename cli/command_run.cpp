@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -36,39 +35,43 @@ struct RunOptions {
   TrustOptions trust;
 };
 
-// Slots of one direction with the stems of their files.
-struct NamedSlots {
-  std::vector<const SlotView*> slots;
+// Inputs or outputs with the stems of their files.
+template <typename View>
+struct Named {
+  std::vector<const View*> views;
   std::vector<std::string> stems;
 };
 
 // Refuses names that would lead to one file.
-Result<NamedSlots> slots_of(const LoadedArtifact& artifact, std::uint32_t direction) {
-  NamedSlots named;
+template <typename View>
+Result<Named<View>> named(const LoadedArtifact& artifact, const std::vector<View>& views) {
+  Named<View> result;
   std::vector<std::string> names;
-  for (const SlotView& slot : artifact.slots()) {
-    if (slot.direction != direction) continue;
-    named.slots.push_back(&slot);
-    names.push_back(slot.name);
+  for (const View& view : views) {
+    if constexpr (requires { view.direction; }) {
+      if (view.direction != INGOT_SLOT_OUTPUT) continue;
+    }
+    result.views.push_back(&view);
+    names.push_back(view.name);
   }
-  INGOT_ASSIGN(named.stems, about(artifact.path(), artifact::file_stems(names)));
-  return named;
+  INGOT_ASSIGN(result.stems, about(artifact.path(), artifact::file_stems(names)));
+  return result;
 }
 
 std::string input_names(const LoadedArtifact& artifact) {
-  std::string names;
+  std::vector<std::string> names;
+  for (const InputView& input : artifact.inputs()) names.push_back(input.name);
   for (const SlotView& slot : artifact.slots()) {
-    if (slot.direction == INGOT_SLOT_OUTPUT) continue;
-    names += (names.empty() ? "" : ", ") + slot.name;
+    if (slot.direction == INGOT_SLOT_STATE) names.push_back(slot.name);
   }
-  return names;
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
-Result<void> add_outputs(const Session& session, const NamedSlots& slots, const fs::path& folder,
-                         OutputSet& files) {
+Result<void> add_outputs(const Session& session, const Named<SlotView>& slots,
+                         const fs::path& folder, OutputSet& files) {
   INGOT_RETURN_IF_ERROR(files.make_folder(folder));
-  for (std::size_t i = 0; i < slots.slots.size(); ++i) {
-    const SlotView& slot = *slots.slots[i];
+  for (std::size_t i = 0; i < slots.views.size(); ++i) {
+    const SlotView& slot = *slots.views[i];
     INGOT_RETURN_IF_ERROR(files.add(folder / (slots.stems[i] + ".npy"),
                                     encode_npy(slot.dtype, slot.shape, session.value(slot))));
   }
@@ -79,21 +82,26 @@ Result<void> add_outputs(const Session& session, const NamedSlots& slots, const 
 Result<void> set_given_inputs(const LoadedArtifact& artifact, const RunOptions& options,
                               Session& session) {
   INGOT_ASSIGN(const auto given, name_values(options.inputs, "--input"));
-  std::map<std::uint32_t, bool> set;
+  std::set<const InputView*> set;
   for (const auto& [name, file] : given) {
-    const SlotView* slot = artifact.find_slot(name);
-    if (slot == nullptr || slot->direction == INGOT_SLOT_OUTPUT) {
+    if (const InputView* input = artifact.find_input(name)) {
+      INGOT_ASSIGN(const Tensor tensor, read_tensor_file(file, input->dtype, input->shape));
+      INGOT_RETURN_IF_ERROR(session.set(*input, tensor.bytes));
+      set.insert(input);
+      continue;
+    }
+    const SlotView* state = artifact.find_slot(name);
+    if (state == nullptr || state->direction != INGOT_SLOT_STATE) {
       return usage_error(fmt::format("--input: the artifact has no input '{}'", name),
                          "inputs: " + input_names(artifact));
     }
-    INGOT_ASSIGN(const Tensor tensor, read_tensor_file(file, slot->dtype, slot->shape));
-    INGOT_RETURN_IF_ERROR(session.set(*slot, tensor.bytes));
-    set[slot->index] = true;
+    INGOT_ASSIGN(const Tensor tensor, read_tensor_file(file, state->dtype, state->shape));
+    INGOT_RETURN_IF_ERROR(session.set(*state, tensor.bytes));
   }
-  for (const SlotView& slot : artifact.slots()) {
-    if (slot.direction == INGOT_SLOT_INPUT && !set[slot.index]) {
+  for (const InputView& input : artifact.inputs()) {
+    if (!set.contains(&input)) {
       return usage_error(
-          fmt::format("input '{}' is missing, give --input {}=FILE", slot.name, slot.name));
+          fmt::format("input '{}' is missing, give --input {}=FILE", input.name, input.name));
     }
   }
   return {};
@@ -101,7 +109,7 @@ Result<void> set_given_inputs(const LoadedArtifact& artifact, const RunOptions& 
 
 Result<void> run_single(const LoadedArtifact& artifact, const RunOptions& options, Session& session,
                         std::vector<Diagnostic>& warnings) {
-  INGOT_ASSIGN(const NamedSlots outputs, slots_of(artifact, INGOT_SLOT_OUTPUT));
+  INGOT_ASSIGN(const Named<SlotView> outputs, named(artifact, artifact.slots()));
   INGOT_RETURN_IF_ERROR(set_given_inputs(artifact, options, session));
   INGOT_RETURN_IF_ERROR(session.run(&warnings));
   OutputSet files;
@@ -114,7 +122,7 @@ Result<void> run_single(const LoadedArtifact& artifact, const RunOptions& option
 
 struct Frame {
   std::string name;
-  std::vector<fs::path> inputs;  // by slot
+  std::vector<fs::path> inputs;  // by input
 };
 
 // Names in the folder that are numbers of frames: 0000, 0001 ...
@@ -135,7 +143,7 @@ Result<std::set<std::string>> numbered_entries(const fs::path& folder) {
 // A tensor's file that no input takes was probably meant for one. Files of other endings, and what
 // has the name of an output, may lie beside the inputs.
 Result<void> refuse_unknown_files(const LoadedArtifact& artifact, const fs::path& folder,
-                                  const NamedSlots& inputs, const NamedSlots& outputs) {
+                                  const Named<InputView>& inputs, const Named<SlotView>& outputs) {
   std::set<fs::path> unknown;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -162,7 +170,8 @@ Result<void> refuse_unknown_files(const LoadedArtifact& artifact, const fs::path
 
 // All frames from 0000 on. One that is missing must not end the sequence silently.
 Result<std::vector<Frame>> find_frames(const LoadedArtifact& artifact, const fs::path& folder,
-                                       const NamedSlots& inputs, const NamedSlots& outputs) {
+                                       const Named<InputView>& inputs,
+                                       const Named<SlotView>& outputs) {
   INGOT_ASSIGN(std::set<std::string> numbers, numbered_entries(folder));
   std::vector<Frame> frames;
   while (!numbers.empty()) {
@@ -186,19 +195,20 @@ Result<std::vector<Frame>> find_frames(const LoadedArtifact& artifact, const fs:
   return frames;
 }
 
-Result<void> set_frame_inputs(const NamedSlots& inputs, const Frame& frame, Session& session) {
-  for (std::size_t i = 0; i < inputs.slots.size(); ++i) {
-    const SlotView& slot = *inputs.slots[i];
-    INGOT_ASSIGN(const Tensor tensor, read_tensor_file(frame.inputs[i], slot.dtype, slot.shape));
-    INGOT_RETURN_IF_ERROR(session.set(slot, tensor.bytes));
+Result<void> set_frame_inputs(const Named<InputView>& inputs, const Frame& frame,
+                              Session& session) {
+  for (std::size_t i = 0; i < inputs.views.size(); ++i) {
+    const InputView& input = *inputs.views[i];
+    INGOT_ASSIGN(const Tensor tensor, read_tensor_file(frame.inputs[i], input.dtype, input.shape));
+    INGOT_RETURN_IF_ERROR(session.set(input, tensor.bytes));
   }
   return {};
 }
 
 Result<void> run_sequence(const LoadedArtifact& artifact, const RunOptions& options,
                           Session& session, std::vector<Diagnostic>& warnings) {
-  INGOT_ASSIGN(const NamedSlots inputs, slots_of(artifact, INGOT_SLOT_INPUT));
-  INGOT_ASSIGN(const NamedSlots outputs, slots_of(artifact, INGOT_SLOT_OUTPUT));
+  INGOT_ASSIGN(const Named<InputView> inputs, named(artifact, artifact.inputs()));
+  INGOT_ASSIGN(const Named<SlotView> outputs, named(artifact, artifact.slots()));
   INGOT_ASSIGN(const std::vector<Frame> frames,
                find_frames(artifact, options.sequence, inputs, outputs));
   OutputSet files;

@@ -23,6 +23,7 @@ void add_check_command(CLI::App& app, Invocation& invocation);
 void add_check_model_command(CLI::App& app, Invocation& invocation);
 void add_compile_command(CLI::App& app, Invocation& invocation);
 void add_diff_command(CLI::App& app, Invocation& invocation);
+void add_fuse_command(CLI::App& app, Invocation& invocation);
 void add_inspect_command(CLI::App& app, Invocation& invocation);
 void add_keygen_command(CLI::App& app, Invocation& invocation);
 void add_ops_command(CLI::App& app, Invocation& invocation);

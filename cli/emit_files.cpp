@@ -36,6 +36,9 @@ Result<void> emit_kernel_file(const ScheduledKernel& kernel, const Target& targe
 Result<void> emit_variant(const CompiledVariant& variant, const std::string& kind,
                           const fs::path& folder, CodeGenerator& generator, OutputSet& outputs) {
   INGOT_RETURN_IF_ERROR(outputs.make_folder(folder));
+  if (kind == "schedule") {
+    return outputs.add(folder / "schedule.txt", print_schedules(variant.program.schedules));
+  }
   if (kind == "ir") {
     INGOT_RETURN_IF_ERROR(outputs.add(folder / "program.txt", print_program(variant.program)));
   }

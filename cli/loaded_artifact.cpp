@@ -191,6 +191,29 @@ void LoadedArtifact::describe_slots(const NameTable& names) {
     ingot_io_info io{};
     if (ingot_io_describe(get(), i, &io) == INGOT_STATUS_OK) slots_.push_back(view_of(io, names));
   }
+  std::vector<std::vector<InputView>> parts(slots_.size());
+  for (std::uint32_t i = 0; i < description_.slice_count; ++i) {
+    ingot_slice_info slice{};
+    if (ingot_slice_describe(get(), i, &slice) != INGOT_STATUS_OK) continue;
+    InputView part;
+    part.stored = slice.name;
+    part.name = names.original(part.stored);
+    part.slot = slice.io;
+    part.offset = slice.offset;
+    part.dtype = static_cast<DType>(slice.dtype);
+    part.shape.assign(slice.shape, slice.shape + slice.rank);
+    part.nbytes = slice.nbytes;
+    parts[slice.io].push_back(std::move(part));
+  }
+  for (const SlotView& slot : slots_) {
+    if (slot.direction != INGOT_SLOT_INPUT) continue;
+    std::vector<InputView>& own = parts[slot.index];
+    if (own.empty()) {
+      own.push_back(InputView{slot.name, slot.stored, slot.index, 0, slot.dtype, slot.shape,
+                              slot.nbytes, slot.dense});
+    }
+    inputs_.insert(inputs_.end(), own.begin(), own.end());
+  }
 }
 
 void LoadedArtifact::describe_variant(const artifact::Decoded& decoded) {
@@ -205,6 +228,14 @@ void LoadedArtifact::describe_variant(const artifact::Decoded& decoded) {
   }
   costs_ = call_costs(decoded, variant);
   if (costs_.size() != description_.call_count) costs_.clear();
+}
+
+const InputView* LoadedArtifact::find_input(std::string_view name) const {
+  for (const auto& key : {&InputView::name, &InputView::stored}) {
+    const auto found = std::ranges::find(inputs_, name, key);
+    if (found != inputs_.end()) return &*found;
+  }
+  return nullptr;
 }
 
 const SlotView* LoadedArtifact::find_slot(std::string_view name) const {

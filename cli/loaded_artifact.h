@@ -31,6 +31,17 @@ struct SlotView {
   std::uint32_t alignment = 1;
 };
 
+// What a caller gives for every frame: an input, or a named part of a packed one.
+struct InputView {
+  std::string name, stored;
+  std::uint32_t slot = 0;
+  std::uint64_t offset = 0;  // bytes within the slot
+  DType dtype = DType::F32;
+  Shape shape;
+  std::uint64_t nbytes = 0;
+  bool dense = true;
+};
+
 // Where a 3x3 matrix lies that the loader checks before every frame.
 struct MatrixPlace {
   std::uint32_t slot = 0;
@@ -80,6 +91,8 @@ class LoadedArtifact {
   [[nodiscard]] const std::vector<SlotView>& slots() const { return slots_; }
   // By the model's name, or by the stored one.
   [[nodiscard]] const SlotView* find_slot(std::string_view name) const;
+  [[nodiscard]] const std::vector<InputView>& inputs() const { return inputs_; }
+  [[nodiscard]] const InputView* find_input(std::string_view name) const;
   [[nodiscard]] const std::vector<MatrixPlace>& matrices() const { return matrices_; }
   [[nodiscard]] const std::vector<CallCost>& costs() const { return costs_; }
   [[nodiscard]] const std::vector<artifact::Digest>& model_digests() const { return models_; }
@@ -102,6 +115,7 @@ class LoadedArtifact {
   std::string path_;
   ingot_artifact_info description_{};
   std::vector<SlotView> slots_;
+  std::vector<InputView> inputs_;
   std::vector<MatrixPlace> matrices_;
   std::vector<CallCost> costs_;
   std::vector<artifact::Digest> models_;

@@ -34,6 +34,7 @@ void add_commands(CLI::App& app, Invocation& invocation) {
   add_bench_command(app, invocation);
   add_check_command(app, invocation);
   add_diff_command(app, invocation);
+  add_fuse_command(app, invocation);
   add_pass_command(app, invocation);
   add_targets_command(app, invocation);
   add_cameras_command(app, invocation);

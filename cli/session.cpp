@@ -119,13 +119,28 @@ Result<void> Session::set(const SlotView& slot, std::span<const std::byte> bytes
   return {};
 }
 
+Result<void> Session::set(const InputView& input, std::span<const std::byte> bytes) {
+  if (bytes.size() != input.nbytes) {
+    return fail(
+        ExitCode::Malformed, "wrong-size",
+        fmt::format("input '{}' has {} bytes, given {}", input.name, input.nbytes, bytes.size()),
+        artifact_->path());
+  }
+  if (!bytes.empty()) {
+    std::memcpy(memory_[input.slot].get() + input.offset, bytes.data(), bytes.size());
+  }
+  return {};
+}
+
 Result<void> Session::fill_inputs(std::uint64_t seed) {
-  for (const SlotView& slot : artifact_->slots()) {
-    if (slot.direction != INGOT_SLOT_INPUT || !slot.dense) continue;
-    const auto [lo, hi] = default_range(slot.dtype);
+  for (const InputView& input : artifact_->inputs()) {
+    if (!input.dense) continue;
+    const auto [lo, hi] = default_range(input.dtype);
     INGOT_RETURN_IF_ERROR(
-        set(slot, generate_input(slot.name, slot.dtype, slot.shape, seed, lo, hi)));
-    set_identity_matrices(slot);
+        set(input, generate_input(input.name, input.dtype, input.shape, seed, lo, hi)));
+  }
+  for (const SlotView& slot : artifact_->slots()) {
+    if (slot.direction == INGOT_SLOT_INPUT) set_identity_matrices(slot);
   }
   return {};
 }

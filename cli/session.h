@@ -31,6 +31,8 @@ class Session {
 
   // Inputs, and states before a frame. Needs: exactly the slot's bytes.
   [[nodiscard]] Result<void> set(const SlotView& slot, std::span<const std::byte> bytes);
+  // An input, or a part of one. Needs: exactly its bytes.
+  [[nodiscard]] Result<void> set(const InputView& input, std::span<const std::byte> bytes);
   // Every input gets its seeded tensor; matrices that the loader checks become the identity.
   [[nodiscard]] Result<void> fill_inputs(std::uint64_t seed);
 

@@ -24,7 +24,8 @@ void KernelEmitter::annotate(llvm::Instruction* access, std::uint32_t parameter)
   if (kernel_.parameters.size() > 1) {
     access->setMetadata(llvm::LLVMContext::MD_noalias, other_scopes_[parameter]);
   }
-  if (llvm::isa<llvm::LoadInst>(access)) {  // what a kernel loads it never stores to
+  // What a kernel only reads it never stores to.
+  if (llvm::isa<llvm::LoadInst>(access) && kernel_.parameters[parameter].access == Access::Read) {
     access->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
   }
 }

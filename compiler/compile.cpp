@@ -86,6 +86,36 @@ Result<void> check_sizes(const Graph& graph) {
   return std::unexpected(std::move(failure));
 }
 
+// Schedules of a file, and which of them a kernel used.
+class GivenSchedules {
+ public:
+  explicit GivenSchedules(const std::vector<KernelSchedule>& schedules)
+      : schedules_(schedules), used_(schedules.size()) {}
+
+  const KernelSchedule* find(const std::string& target, std::uint64_t key) {
+    for (std::size_t i = 0; i < schedules_.size(); ++i) {
+      if (schedules_[i].key != key || schedules_[i].target != target) continue;
+      used_[i] = true;
+      return &schedules_[i];
+    }
+    return nullptr;
+  }
+
+  std::vector<KernelSchedule> unused(const std::vector<Target>& targets) const {
+    std::vector<KernelSchedule> found;
+    for (std::size_t i = 0; i < schedules_.size(); ++i) {
+      const bool asked =
+          std::ranges::find(targets, schedules_[i].target, &Target::name) != targets.end();
+      if (asked && !used_[i]) found.push_back(schedules_[i]);
+    }
+    return found;
+  }
+
+ private:
+  const std::vector<KernelSchedule>& schedules_;
+  std::vector<bool> used_;
+};
+
 // --- one target
 
 // Names every pass that a kernel went through.
@@ -134,7 +164,8 @@ Result<void> check_code(const Plan& plan, const CompileOptions& options, const s
 Result<CompiledVariant> compile_variant(const std::string& camera, const Graph& graph,
                                         const Target& target,
                                         const std::vector<SharedReference>& references,
-                                        const CompileOptions& options, CodeGenerator& generator) {
+                                        const CompileOptions& options, GivenSchedules& schedules,
+                                        CodeGenerator& generator) {
   CompiledVariant variant;
   variant.references = references;
   variant.camera = camera;
@@ -157,6 +188,7 @@ Result<CompiledVariant> compile_variant(const std::string& camera, const Graph& 
   build.counted = [&](const RuleCounts& counts) {
     for (std::size_t rule = 0; rule < kRuleCount; ++rule) variant.rules[rule] += counts[rule];
   };
+  build.find_schedule = [&](std::uint64_t key) { return schedules.find(target.name, key); };
   INGOT_ASSIGN(variant.program, build_program(plan, target, build));
   INGOT_RETURN_IF_ERROR(validate_program(variant.program));
   INGOT_RETURN_IF_ERROR(check_overlap(variant.program));
@@ -203,6 +235,7 @@ Result<std::vector<IdleInput>> idle_inputs(const Graph& graph, const ReferenceMa
 Result<Compiled> compile(const CompileInput& input, const CompileOptions& options,
                          CodeGenerator& generator, KernelRunner& runner) {
   Compiled compiled;
+  GivenSchedules schedules(options.schedules);
   for (const CompileInput::Variant& variant : input.variants) {
     INGOT_RETURN_IF_ERROR(check_sizes(variant.graph));
     INGOT_RETURN_IF_ERROR(validate_graph(variant.graph));
@@ -227,11 +260,12 @@ Result<Compiled> compile(const CompileInput& input, const CompileOptions& option
     INGOT_RETURN_IF_ERROR(validate_graph(wide));
     trace(options, "widen-halves", print_graph(wide));
     for (const Target& target : options.targets) {
-      INGOT_ASSIGN(CompiledVariant made,
-                   compile_variant(variant.camera, wide, target, references, options, generator));
+      INGOT_ASSIGN(CompiledVariant made, compile_variant(variant.camera, wide, target, references,
+                                                         options, schedules, generator));
       compiled.variants.push_back(std::move(made));
     }
   }
+  compiled.unused_schedules = schedules.unused(options.targets);
   return compiled;
 }
 
@@ -251,6 +285,8 @@ const std::vector<PassInfo>& pass_list() {
     }
     list.push_back(
         {"apply-schedule", "kernel", "loops, lanes and registers (ranged to scheduled kernel)"});
+    list.push_back(
+        {"share-in-place", "program", "results in the place of what nobody reads any more"});
     list.push_back({"plan-memory", "program", "places buffers in arenas"});
     return list;
   }();

@@ -33,6 +33,9 @@ struct CompileOptions {
   int checked_elements = 0;
   // Validates every kernel after every change of a rule.
   bool verify_passes = kVerifyRules;
+  // Replayed instead of those that would be chosen; what is for another target or kernel is not
+  // used.
+  std::vector<KernelSchedule> schedules;
   // Called when a pass begins, which ends the one before; with an empty name at the end.
   std::function<void(const std::string& name)> begins;
   // --print-after: called with the stage or pass name and the printed program.
@@ -113,6 +116,8 @@ struct IdleInput {
 struct Compiled {
   std::vector<CompiledVariant> variants;  // cameras outer, targets inner
   std::vector<IdleInput> idle_inputs;     // of the first camera; unused ones only, unless tried
+  std::vector<KernelSchedule>
+      unused_schedules;  // for one of the targets, but for none of the kernels
 };
 
 [[nodiscard]] Result<Compiled> compile(const CompileInput& input, const CompileOptions& options,

@@ -20,7 +20,12 @@
 
 namespace ingot {
 
-enum class Access : std::uint8_t { Read = 1, Write = 2 };
+// Update, of scheduled kernels only: every element is read at most in the statement that stores it,
+// which runs once.
+enum class Access : std::uint8_t { Read = 1, Write = 2, Update = 3 };
+
+constexpr bool reads(Access access) { return access != Access::Write; }
+constexpr bool writes(Access access) { return access != Access::Read; }
 
 // A buffer the kernel touches, in the order of the program's `buffers` argument. Parameters never
 // overlap in memory.

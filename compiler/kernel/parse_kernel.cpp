@@ -619,6 +619,7 @@ class ScheduledParser : KernelParser {
   bool statement(Line& line) {
     if (line.word("read")) return parameter(line, Access::Read);
     if (line.word("write")) return parameter(line, Access::Write);
+    if (line.word("update")) return parameter(line, Access::Update);
     if (line.word("register")) return array(line, AddressSpace::Register);
     if (line.word("worker")) return array(line, AddressSpace::Worker);
     if (line.word("group")) return array(line, AddressSpace::Group);

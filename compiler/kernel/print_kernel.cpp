@@ -96,6 +96,11 @@ class KernelPrinter {
     return quoted;
   }
 
+  static const char* access_word(Access access) {
+    if (access == Access::Update) return "update";
+    return access == Access::Read ? "read" : "write";
+  }
+
   void header(const char* form, const std::string& kernel_name,
               const std::vector<KernelParameter>& parameters) {
     text_ = std::string(form) + " kernel";
@@ -103,8 +108,8 @@ class KernelPrinter {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const KernelParameter& parameter = parameters[i];
       parameters_.push_back(names_.add(parameter.name, 'p', i));
-      line(std::string(parameter.access == Access::Read ? "read " : "write ") + parameters_.back() +
-           ": " + to_text(parameter.dtype, parameter.shape) + " " + to_text(parameter.layout));
+      line(std::string(access_word(parameter.access)) + " " + parameters_.back() + ": " +
+           to_text(parameter.dtype, parameter.shape) + " " + to_text(parameter.layout));
     }
   }
 
@@ -426,10 +431,10 @@ class KernelPrinter {
 bool is_reserved_word(std::string_view word) {
   static const std::set<std::string_view> words = [] {
     std::set<std::string_view> all = {
-        "ranged",   "scheduled", "kernel", "read",     "write",   "range",   "reduce", "group",
-        "register", "worker",    "step",   "store",    "set",     "if",      "else",   "for",
-        "parallel", "unroll",    "vector", "prefetch", "barrier", "load",    "over",   "div",
-        "mod",      "true",      "false",  "clamp",    "sum",     "product",
+        "ranged", "scheduled", "kernel", "read",   "write",    "update",  "range",   "reduce",
+        "group",  "register",  "worker", "step",   "store",    "set",     "if",      "else",
+        "for",    "parallel",  "unroll", "vector", "prefetch", "barrier", "load",    "over",
+        "div",    "mod",       "true",   "false",  "clamp",    "sum",     "product",
     };
     for (const std::string_view op : {
 #define SCALAR_OP(enumerator, text, operands) std::string_view(text),

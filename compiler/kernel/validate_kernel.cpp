@@ -33,8 +33,10 @@
 //       (Register) or at the same element and lane (elsewhere)
 //   S9  a condition is bool and does not depend on an enclosing vector variable
 //   S10 worker arrays in a parameter: a dense Write parameter [workers, elements] of their type
-//   whose
-//       rows have room for all of them
+//       whose rows have room for all of them
+//   S11 an Update parameter is loaded only without a gate by the statement that stores to it, at
+//   the
+//       address that it stores to (that each address comes once is for the maker to prove)
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -176,7 +178,11 @@ Problem check_load(const Context& context, const Expr& expr) {
   if (expr.id >= context.parameters.size()) return "a load of no parameter (E3)";
   const KernelParameter& parameter = context.parameters[expr.id];
   const std::string who = "load of " + quoted(parameter.name) + ": ";
-  if (parameter.access != Access::Read) return who + "it is not a Read parameter (E4)";
+  if (parameter.access == Access::Update && context.form == Form::Scheduled) {
+    if (expr.gated) return who + "a gate on what is updated (S11)";
+  } else if (parameter.access != Access::Read) {
+    return who + "it is not a Read parameter (E4)";
+  }
   if (expr.dtype != parameter.dtype) return who + "not its element type (E4)";
   if (expr.gated) {
     if (expr.operands.empty()) return who + "the gate is missing (E4)";
@@ -275,7 +281,7 @@ Problem check_store_target(const std::vector<KernelParameter>& parameters, std::
                            DType value, const char* rule) {
   if (id >= parameters.size()) return "a store to no parameter (E3)";
   const std::string who = "store to " + quoted(parameters[id].name) + ": ";
-  if (parameters[id].access != Access::Write) {
+  if (!writes(parameters[id].access)) {
     return who + "it is not a Write parameter (" + rule + ")";
   }
   if (value != parameters[id].dtype) return who + "not its element type (" + rule + ")";
@@ -388,6 +394,7 @@ class ScheduleChecker {
         free_(kernel.pool.size()),
         reads_(kernel.pool.size()),
         loads_(kernel.pool.size(), false),
+        updates_(kernel.pool.size()),
         looped_(kernel.variables.size(), false) {}
 
   Problem check() {
@@ -450,8 +457,12 @@ class ScheduleChecker {
       for (const ExprId operand : expr.operands) {
         reads.insert(reads_[operand.index].begin(), reads_[operand.index].end());
         loads = loads || loads_[operand.index];
+        updates_[id.index].insert(updates_[operand.index].begin(), updates_[operand.index].end());
       }
       loads_[id.index] = loads;
+      if (expr.kind == ExprKind::LoadFlat && kernel_.parameters[expr.id].access == Access::Update) {
+        updates_[id.index].insert({expr.id, expr.operands[0]});
+      }
       if (expr.kind == ExprKind::ReadRegister) {
         reads.insert({expr.id, expr.operands[0], expr.operands[1]});
       }
@@ -528,7 +539,12 @@ class ScheduleChecker {
     if (vector_ && !depends(store.address, *vector_)) {
       return who + "all lanes write to one place (S8)";
     }
-    return check_uses({store.address, store.value});
+    for (const auto& [parameter, address] : updates_[store.value.index]) {
+      if (parameter != store.parameter || address != store.address) {
+        return who + "updates another element than it reads (S11)";
+      }
+    }
+    return check_uses({store.address, store.value}, &store);
   }
 
   Problem check_statement(const SetRegisterStatement& set) {
@@ -573,8 +589,11 @@ class ScheduleChecker {
   }
 
   // Scopes and register reads of a statement's expressions.
-  Problem check_uses(std::initializer_list<ExprId> roots) {
+  Problem check_uses(std::initializer_list<ExprId> roots, const StoreStatement* store = nullptr) {
     for (const ExprId root : roots) {
+      if (!updates_[root.index].empty() && (store == nullptr || root != store->value)) {
+        return "an updated parameter is read outside of its store (S11)";
+      }
       for (const std::uint32_t variable : free_[root]) {
         if (!scope_.contains(variable)) {
           return "variable " + quoted(kernel_.variables[variable].name) +
@@ -684,6 +703,8 @@ class ScheduleChecker {
   FreeVariables free_;
   std::vector<std::set<Place>> reads_;  // of each expression
   std::vector<bool> loads_;
+  // Parameters and addresses of updates that each expression reads.
+  std::vector<std::set<std::pair<std::uint32_t, ExprId>>> updates_;
   std::vector<bool> looped_;
   std::set<std::uint32_t> scope_;
   std::optional<std::uint32_t> vector_;  // variable of the enclosing vector loop

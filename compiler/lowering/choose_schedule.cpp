@@ -9,6 +9,7 @@
 #include <set>
 
 #include "compiler/kernel/index_arithmetic.h"
+#include "compiler/lowering/kernel_accesses.h"
 #include "compiler/lowering/schedule.h"
 
 namespace ingot {
@@ -16,7 +17,6 @@ namespace {
 
 // Outer loops together give the parallel loop at least this many turns where they can.
 constexpr std::int64_t kParallelTurns = 16;
-constexpr std::int64_t kMostParallelTurns = 65535;  // CALLS.grid
 // Cost of a gathered or scattered vector access against a contiguous one.
 constexpr double kGatherCost = 4.0;
 // Reduce turns over which an access outside of the reduce costs as much as one inside.
@@ -38,22 +38,10 @@ std::int64_t floor_power_of_two(std::int64_t value) {
   return power;
 }
 
-// One load or store, and whether a reduce surrounds it.
-struct AccessSite {
-  std::uint32_t parameter = 0;
-  std::vector<ExprId> coordinates;
-  bool inside_reduce = false;
-  bool is_store = false;
-};
-
-enum class Along : std::uint8_t { Independent, Contiguous, Strided };
-
 class Chooser {
  public:
   Chooser(const RangedKernel& kernel, const std::vector<bool>& is_constant, const Target& target)
-      : kernel_(kernel), is_constant_(is_constant), target_(target) {
-    collect();
-  }
+      : kernel_(kernel), target_(target), accesses_(kernel, is_constant, target) {}
 
   Schedule run() {
     choose_vector_reduce();
@@ -69,97 +57,18 @@ class Chooser {
  private:
   const ExprPool& pool() const { return kernel_.pool; }
   std::int64_t extent(std::uint32_t range) const { return kernel_.ranges[range].extent; }
-
-  // --- facts
-
-  void collect() {
-    const RangedStore& store = kernel_.stores[0];
-    sites_.push_back(AccessSite{store.parameter, store.coordinates, false, true});
-    std::vector<char> reached(pool().size(), 0);  // 1: outside of reduces, 2: inside one
-    reached[store.value.index] = 1;
-    for (std::uint32_t i = store.value.index + 1; i-- > 0;) {
-      if (reached[i] == 0) continue;
-      const Expr& expr = pool()[ExprId{i}];
-      char inner = reached[i];
-      if (expr.kind == ExprKind::Reduce) {
-        reduces_.push_back(ExprId{i});
-        inner = 2;
-      } else if (expr.kind == ExprKind::Load) {
-        const std::size_t rank = expr.operands.size() - (expr.gated ? 1 : 0);
-        sites_.push_back(AccessSite{
-            expr.id,
-            {expr.operands.begin(), expr.operands.begin() + static_cast<std::ptrdiff_t>(rank)},
-            inner == 2,
-            false});
-      }
-      if (expr.strict) strict_ = true;
-      if (expr.dtype == DType::F64 && expr.kind != ExprKind::Constant) wide_ = true;
-      for (ExprId operand : expr.operands) {
-        reached[operand.index] = std::max(reached[operand.index], inner);
-      }
-    }
-    for (std::uint32_t r = 0; r < kernel_.ranges.size(); ++r) {
-      (kernel_.ranges[r].is_reduce ? reduce_ranges_ : output_ranges_).push_back(r);
-    }
-  }
-
-  std::int64_t lanes() const { return target_.lanes(wide_ ? DType::F64 : DType::F32); }
-
-  // The dimension whose coordinate alone is `range + constant`, if there is one.
-  int plain_dimension(const AccessSite& site, std::uint32_t range) const {
-    int found = -1;
-    for (std::size_t d = 0; d < site.coordinates.size(); ++d) {
-      if (!depends_on(pool(), site.coordinates[d], range)) continue;
-      if (found >= 0 || linear_coefficient(pool(), site.coordinates[d], range) != 1) return -1;
-      found = static_cast<int>(d);
-    }
-    return found;
-  }
-
-  // Whether the coordinate is the range itself, so that it may run into padding and a packed block
-  // starts where a vector starts.
-  bool is_bare(const AccessSite& site, int dimension, std::uint32_t range) const {
-    const Expr& expr = pool()[site.coordinates[static_cast<std::size_t>(dimension)]];
-    return expr.kind == ExprKind::Variable && expr.id == range;
-  }
-
+  std::int64_t lanes() const { return accesses_.lanes(); }
   Along along(const AccessSite& site, std::uint32_t range) const {
-    const bool independent = std::ranges::none_of(
-        site.coordinates, [&](ExprId coordinate) { return depends_on(pool(), coordinate, range); });
-    if (independent) return Along::Independent;
-    const int dimension = plain_dimension(site, range);
-    if (dimension < 0) return Along::Strided;
-    if (is_constant_[site.parameter]) return Along::Contiguous;  // it will be packed
-    const KernelParameter& parameter = kernel_.parameters[site.parameter];
-    if (parameter.layout.block_dim >= 0) {
-      return parameter.layout.block_dim == dimension &&
-                     starts_aligned(site.coordinates[static_cast<std::size_t>(dimension)], range)
-                 ? Along::Contiguous
-                 : Along::Strided;
-    }
-    return strides(parameter.layout, parameter.shape)[static_cast<std::size_t>(dimension)] == 1
-               ? Along::Contiguous
-               : Along::Strided;
-  }
-
-  // Whether the rest of the coordinate is a multiple of the lanes, so that no vector crosses a
-  // block.
-  bool starts_aligned(ExprId coordinate, std::uint32_t range) const {
-    for (std::uint32_t other = 0; other < kernel_.ranges.size(); ++other) {
-      if (other == range || !depends_on(pool(), coordinate, other)) continue;
-      const std::optional<std::int64_t> factor = linear_coefficient(pool(), coordinate, other);
-      if (!factor || *factor % lanes() != 0) return false;
-    }
-    return constant_part(coordinate) % lanes() == 0;
+    return accesses_.along(site, range);
   }
 
   // --- vectors
 
   double vector_cost(std::uint32_t range) const {
     double cost = 1;
-    for (const AccessSite& site : sites_) {
+    for (const AccessSite& site : accesses_.sites()) {
       if (along(site, range) != Along::Strided) continue;
-      const bool rare = !reduces_.empty() && !site.inside_reduce;
+      const bool rare = !accesses_.reduces().empty() && !site.inside_reduce;
       cost += rare ? kGatherCost * std::min(1.0, kOutsideTurns / reduce_turns()) : kGatherCost;
     }
     const std::int64_t used = std::min(lanes(), floor_power_of_two(extent(range)));
@@ -170,14 +79,15 @@ class Chooser {
 
   double reduce_turns() const {
     double turns = 1;
-    for (std::uint32_t range : reduce_ranges_) turns *= static_cast<double>(extent(range));
+    for (std::uint32_t range : accesses_.reduce_ranges())
+      turns *= static_cast<double>(extent(range));
     return turns;
   }
 
   // The last candidate wins ties: the innermost range of the result.
   void choose_vector() {
     double best = static_cast<double>(lanes());  // scalar code
-    for (std::uint32_t range : output_ranges_) {
+    for (std::uint32_t range : accesses_.output_ranges()) {
       if (extent(range) < 2) continue;
       const double cost = vector_cost(range);
       if (cost > best) continue;
@@ -194,49 +104,17 @@ class Chooser {
     }
   }
 
-  bool touches_block(std::uint32_t range) const {
-    return std::ranges::any_of(sites_, [&](const AccessSite& site) {
-      const int block_dim = kernel_.parameters[site.parameter].layout.block_dim;
-      return block_dim >= 0 && !is_constant_[site.parameter] &&
-             depends_on(pool(), site.coordinates[static_cast<std::size_t>(block_dim)], range);
-    });
-  }
-
-  // Whether the range may run to `padded` turns: every access has padding for it, and nothing
-  // beyond the result's own part of the destination is overwritten.
-  bool may_pad(std::uint32_t range, std::int64_t padded) const {
-    return std::ranges::all_of(sites_, [&](const AccessSite& site) {
-      if (along(site, range) == Along::Independent) return true;
-      const int dimension = plain_dimension(site, range);
-      if (dimension < 0) return false;
-      if (is_constant_[site.parameter]) return is_bare(site, dimension, range);
-      const KernelParameter& parameter = kernel_.parameters[site.parameter];
-      if (parameter.layout.block_dim != dimension) return false;
-      const std::int64_t room =
-          padded_extent(parameter.layout, parameter.shape, dimension) -
-          constant_part(site.coordinates[static_cast<std::size_t>(dimension)]);
-      const bool reaches_end =
-          extent(range) + constant_part(site.coordinates[static_cast<std::size_t>(dimension)]) ==
-          parameter.shape[static_cast<std::size_t>(dimension)];
-      return padded <= room && (!site.is_store || reaches_end);
-    });
-  }
-
-  std::int64_t constant_part(ExprId coordinate) const {
-    return bounds_of(pool(), coordinate, [](std::uint32_t) { return std::int64_t{1}; }).min;
-  }
-
   std::optional<VectorStep> vector_step(std::uint32_t range) const {
     const std::int64_t count = extent(range);
     VectorStep step;
     step.range = range;
     step.lanes = static_cast<int>(lanes());
     if (count % lanes() == 0) return step;
-    if (may_pad(range, round_up(count, lanes()))) {
+    if (accesses_.may_pad(range, round_up(count, lanes()))) {
       step.tail = Tail::Padded;
       return step;
     }
-    if (touches_block(range)) {
+    if (accesses_.touches_block(range)) {
       std::int64_t even = 1;
       while (even * 2 <= lanes() && count % (even * 2) == 0) even *= 2;
       step.lanes = static_cast<int>(even);
@@ -248,17 +126,10 @@ class Chooser {
     return step;
   }
 
-  bool is_contraction() const {
-    return std::ranges::any_of(reduces_, [&](ExprId reduce) {
-      const Expr& body = pool()[pool()[reduce].operands[0]];
-      return body.kind == ExprKind::Scalar && body.op == ScalarOp::Mul;
-    });
-  }
-
   // Whether a load inside a reduce varies over lanes and another does not: then several vectors
   // share each broadcast.
   bool has_broadcast(std::uint32_t range) const {
-    return std::ranges::any_of(sites_, [&](const AccessSite& site) {
+    return std::ranges::any_of(accesses_.sites(), [&](const AccessSite& site) {
       return site.inside_reduce && along(site, range) == Along::Independent;
     });
   }
@@ -266,10 +137,11 @@ class Chooser {
   std::int64_t accumulators() const { return target_.vector_registers >= 32 ? 28 : 12; }
 
   void choose_vectors_per_tile(VectorStep& step) const {
-    if (reduces_.empty() || !is_contraction() || !has_broadcast(step.range)) return;
+    if (accesses_.reduces().empty() || !accesses_.is_contraction() || !has_broadcast(step.range))
+      return;
     const std::int64_t in_all = (extent(step.range) + step.lanes - 1) / step.lanes;
     std::int64_t other = 1;
-    for (std::uint32_t range : output_ranges_) {
+    for (std::uint32_t range : accesses_.output_ranges()) {
       if (range != step.range) other *= extent(range);
     }
     if (other == 1) {  // one row: independent sums hide the latency
@@ -287,10 +159,11 @@ class Chooser {
 
   // Long rows of a reduction that nothing else vectorizes: lanes over the reduce range.
   void choose_vector_reduce() {
-    if (strict_ || reduce_ranges_.empty() || reduces_.size() != 1) return;
-    const std::uint32_t range = reduce_ranges_.back();
+    if (accesses_.strict() || accesses_.reduce_ranges().empty() || accesses_.reduces().size() != 1)
+      return;
+    const std::uint32_t range = accesses_.reduce_ranges().back();
     if (extent(range) < lanes()) return;
-    for (const AccessSite& site : sites_) {
+    for (const AccessSite& site : accesses_.sites()) {
       if (along(site, range) == Along::Strided) return;
       if (along(site, range) == Along::Contiguous &&
           kernel_.parameters[site.parameter].layout.block_dim >= 0) {
@@ -323,7 +196,7 @@ class Chooser {
   // A range is worth a tile if a load that varies over lanes is shared by its elements; broadcasts
   // are cheap enough to have one for each.
   bool shares_a_vector(std::uint32_t range) const {
-    return std::ranges::any_of(sites_, [&](const AccessSite& site) {
+    return std::ranges::any_of(accesses_.sites(), [&](const AccessSite& site) {
       return site.inside_reduce && along(site, range) == Along::Independent &&
              along(site, schedule_.vector->range) != Along::Independent;
     });
@@ -332,24 +205,28 @@ class Chooser {
   // Lanes over the reduce: every load serves all elements of the tile that do not move it. Other
   // reductions get a few sums that do not wait for each other.
   void choose_dot_tiles() {
-    const std::int64_t side = !is_contraction() ? 4 : target_.vector_registers >= 32 ? 4 : 3;
-    for (auto range = output_ranges_.rbegin(); range != output_ranges_.rend(); ++range) {
-      if (schedule_.tiles.size() == (is_contraction() ? 2 : 1)) break;
+    const std::int64_t side = !accesses_.is_contraction()      ? 4
+                              : target_.vector_registers >= 32 ? 4
+                                                               : 3;
+    for (auto range = accesses_.output_ranges().rbegin(); range != accesses_.output_ranges().rend();
+         ++range) {
+      if (schedule_.tiles.size() == (accesses_.is_contraction() ? 2 : 1)) break;
       const std::int64_t size = tile_size(extent(*range), side);
       if (size >= 2) schedule_.tiles.push_back(TileStep{*range, size});
     }
   }
 
   void choose_tiles() {
-    if (reduces_.empty()) return;
+    if (accesses_.reduces().empty()) return;
     if (schedule_.vector_reduce) return choose_dot_tiles();
     if (!schedule_.vector) return;
     std::int64_t budget = accumulators() / schedule_.vector->vectors;
-    if (!is_contraction()) budget = 4;
-    for (auto range = output_ranges_.rbegin(); range != output_ranges_.rend(); ++range) {
+    if (!accesses_.is_contraction()) budget = 4;
+    for (auto range = accesses_.output_ranges().rbegin(); range != accesses_.output_ranges().rend();
+         ++range) {
       if (schedule_.tiles.size() == 2 || budget < 2) break;
       if (*range == schedule_.vector->range || extent(*range) < 2) continue;
-      if (is_contraction() && !shares_a_vector(*range)) continue;
+      if (accesses_.is_contraction() && !shares_a_vector(*range)) continue;
       const std::int64_t size = tile_size(extent(*range), budget);
       if (size < 2) continue;
       schedule_.tiles.push_back(TileStep{*range, size});
@@ -362,10 +239,10 @@ class Chooser {
   // Window ranges (they share a coordinate with an output range) go outside of channels, so that
   // the inner loop walks both operands in order.
   bool is_window(std::uint32_t range) const {
-    return std::ranges::any_of(sites_, [&](const AccessSite& site) {
+    return std::ranges::any_of(accesses_.sites(), [&](const AccessSite& site) {
       return std::ranges::any_of(site.coordinates, [&](ExprId coordinate) {
         return depends_on(pool(), coordinate, range) &&
-               std::ranges::any_of(output_ranges_, [&](std::uint32_t output) {
+               std::ranges::any_of(accesses_.output_ranges(), [&](std::uint32_t output) {
                  return depends_on(pool(), coordinate, output);
                });
       });
@@ -373,14 +250,14 @@ class Chooser {
   }
 
   std::int64_t split_of(std::uint32_t range) const {
-    for (const AccessSite& site : sites_) {
+    for (const AccessSite& site : accesses_.sites()) {
       const KernelParameter& parameter = kernel_.parameters[site.parameter];
       if (parameter.layout.block_dim < 0) continue;
-      if (is_constant_[site.parameter]) continue;
+      if (accesses_.is_constant(site.parameter)) continue;
       const ExprId coordinate =
           site.coordinates[static_cast<std::size_t>(parameter.layout.block_dim)];
       if (linear_coefficient(pool(), coordinate, range) == 1 &&
-          constant_part(coordinate) % parameter.layout.block == 0) {
+          accesses_.constant_part(coordinate) % parameter.layout.block == 0) {
         return parameter.layout.block;
       }
     }
@@ -388,8 +265,10 @@ class Chooser {
   }
 
   void choose_reduces() {
-    std::vector<std::uint32_t> order = reduce_ranges_;
-    std::ranges::stable_partition(order, [&](std::uint32_t range) { return is_window(range); });
+    std::vector<std::uint32_t> order = accesses_.reduce_ranges();
+    if (!accesses_.strict()) {
+      std::ranges::stable_partition(order, [&](std::uint32_t range) { return is_window(range); });
+    }
     if (schedule_.vector_reduce) {
       std::erase(order, schedule_.vector_reduce->range);
       order.push_back(schedule_.vector_reduce->range);
@@ -406,7 +285,7 @@ class Chooser {
       }
       schedule_.reduces.push_back(step);
     }
-    if (!strict_) split_long_sums();
+    if (!accesses_.strict()) split_long_sums();
     if (schedule_.reduces.empty() || schedule_.vector_reduce) return;
     ReduceStep& inner = schedule_.reduces.back();
     const std::int64_t turns = inner.split > 1 ? inner.split : extent(inner.range);
@@ -451,7 +330,7 @@ class Chooser {
   // Elements of the largest tensor that is read inside a reduce and that the range moves.
   std::int64_t largest_read(std::uint32_t range) const {
     std::int64_t largest = 0;
-    for (const AccessSite& site : sites_) {
+    for (const AccessSite& site : accesses_.sites()) {
       if (!site.inside_reduce || along(site, range) == Along::Independent) continue;
       largest = std::max(largest, element_count(kernel_.parameters[site.parameter].shape));
     }
@@ -460,8 +339,8 @@ class Chooser {
 
   // Blocks of packed weights outermost, so that one panel serves all pixels.
   void choose_outer() {
-    schedule_.outer = output_ranges_;
-    if (schedule_.vector && !reduces_.empty()) {
+    schedule_.outer = accesses_.output_ranges();
+    if (schedule_.vector && !accesses_.reduces().empty()) {
       std::ranges::stable_partition(
           schedule_.outer, [&](std::uint32_t range) { return range == schedule_.vector->range; });
     }
@@ -486,9 +365,9 @@ class Chooser {
   void pack_constants() {
     if (!schedule_.vector) return;
     std::set<std::uint32_t> done;
-    for (const AccessSite& site : sites_) {
-      if (!is_constant_[site.parameter] || !done.insert(site.parameter).second) continue;
-      const int dimension = plain_dimension(site, schedule_.vector->range);
+    for (const AccessSite& site : accesses_.sites()) {
+      if (!accesses_.is_constant(site.parameter) || !done.insert(site.parameter).second) continue;
+      const int dimension = accesses_.plain_dimension(site, schedule_.vector->range);
       if (dimension < 0 || !same_everywhere(site)) continue;
       schedule_.packings.push_back(
           Schedule::Packing{site.parameter, packed_layout(site, dimension)});
@@ -496,7 +375,7 @@ class Chooser {
   }
 
   bool same_everywhere(const AccessSite& site) const {
-    return std::ranges::all_of(sites_, [&](const AccessSite& other) {
+    return std::ranges::all_of(accesses_.sites(), [&](const AccessSite& other) {
       return other.parameter != site.parameter || other.coordinates == site.coordinates;
     });
   }
@@ -517,7 +396,7 @@ class Chooser {
     std::erase(layout.order, vector_dimension);
     std::ranges::stable_sort(layout.order, {}, rank_of);
     const bool blocks =
-        vector.tail != Tail::Overlap && is_bare(site, vector_dimension, vector.range);
+        vector.tail != Tail::Overlap && accesses_.is_bare(site, vector_dimension, vector.range);
     if (blocks) {
       layout.order.insert(layout.order.begin(), vector_dimension);
       layout.block_dim = vector_dimension;
@@ -533,11 +412,11 @@ class Chooser {
   // The next panel of packed weights while this one is used, across the end of the call too: the
   // constants of an artifact stand in the order of its calls.
   void choose_prefetch() {
-    if (!schedule_.vector || schedule_.reduces.empty() || !is_contraction()) return;
+    if (!schedule_.vector || schedule_.reduces.empty() || !accesses_.is_contraction()) return;
     for (const Schedule::Packing& packing : schedule_.packings) {
       const KernelParameter& parameter = kernel_.parameters[packing.parameter];
       const std::int64_t element = size_bytes(parameter.dtype);
-      const bool is_inside = std::ranges::any_of(sites_, [&](const AccessSite& site) {
+      const bool is_inside = std::ranges::any_of(accesses_.sites(), [&](const AccessSite& site) {
         return site.parameter == packing.parameter && site.inside_reduce;
       });
       if (!is_inside || packing.layout.block_dim < 0 ||
@@ -566,23 +445,10 @@ class Chooser {
   }
 
   const RangedKernel& kernel_;
-  const std::vector<bool>& is_constant_;
   const Target& target_;
-  std::vector<AccessSite> sites_;
-  std::vector<ExprId> reduces_;
-  std::vector<std::uint32_t> output_ranges_, reduce_ranges_;
-  bool strict_ = false, wide_ = false;
+  const KernelAccesses accesses_;
   Schedule schedule_;
 };
-
-std::string_view word(Tail tail) {
-  switch (tail) {
-    case Tail::Exact: return "exact";
-    case Tail::Padded: return "padded";
-    case Tail::Overlap: return "overlap";
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -598,6 +464,19 @@ Shape packed_shape(const Schedule::Packing& packing, const Shape& shape) {
   return {shape[0], shape[1], (packing.winograd + 2) * (packing.winograd + 2), 1};
 }
 
+bool stores_once(const Schedule& schedule, const RangedKernel& kernel) {
+  const auto extent = [&](std::uint32_t range) { return kernel.ranges[range].extent; };
+  if (schedule.winograd) {
+    const WinogradStep& step = *schedule.winograd;
+    const std::int64_t lanes = std::int64_t{schedule.vector->lanes} * schedule.vector->vectors;
+    const std::int64_t groups = (extent(step.output_channel) + lanes - 1) / lanes;
+    return winograd_tiles(step.tile, extent(step.row)) % step.band == 0 && groups % step.parts == 0;
+  }
+  if (schedule.vector && schedule.vector->tail == Tail::Overlap) return false;
+  return std::ranges::all_of(
+      schedule.tiles, [&](const TileStep& tile) { return extent(tile.range) % tile.size == 0; });
+}
+
 Schedule plain_schedule(const RangedKernel& kernel) {
   Schedule schedule;
   for (std::uint32_t r = 0; r < kernel.ranges.size(); ++r) {
@@ -611,52 +490,6 @@ Schedule plain_schedule(const RangedKernel& kernel) {
     schedule.parallel = 1;
   }
   return schedule;
-}
-
-std::vector<std::string> to_steps(const Schedule& schedule, const RangedKernel& kernel) {
-  auto range_name = [&](std::uint32_t range) { return kernel.ranges[range].name; };
-  std::vector<std::string> steps;
-  for (const Schedule::Packing& packing : schedule.packings) {
-    std::string step = fmt::format("pack {} {}", kernel.parameters[packing.parameter].name,
-                                   to_text(packing.layout));
-    if (packing.winograd > 0) step += fmt::format(" winograd {}", packing.winograd);
-    steps.push_back(std::move(step));
-  }
-  if (schedule.vector) {
-    steps.push_back(fmt::format("vector {} {}x{} {}", range_name(schedule.vector->range),
-                                schedule.vector->lanes, schedule.vector->vectors,
-                                word(schedule.vector->tail)));
-  }
-  if (schedule.winograd) {
-    const WinogradStep& step = *schedule.winograd;
-    steps.push_back(fmt::format("winograd {} {} tile {} band {} parts {} positions {}",
-                                range_name(step.row), range_name(step.column), step.tile, step.band,
-                                step.parts, step.positions));
-  }
-  for (const TileStep& tile : schedule.tiles) {
-    steps.push_back(fmt::format("tile {} {}", range_name(tile.range), tile.size));
-  }
-  for (const ReduceStep& reduce : schedule.reduces) {
-    steps.push_back(fmt::format("reduce {} split {} unroll {}", range_name(reduce.range),
-                                reduce.split, reduce.unroll));
-  }
-  if (schedule.vector_reduce) {
-    steps.push_back(fmt::format("vector-reduce {} {}", range_name(schedule.vector_reduce->range),
-                                schedule.vector_reduce->lanes));
-  }
-  if (schedule.prefetch) {
-    const PrefetchStep& step = *schedule.prefetch;
-    steps.push_back(fmt::format("prefetch {} +{} share {} of {}",
-                                kernel.parameters[step.parameter].name, step.distance, step.share,
-                                step.lines));
-  }
-  std::string outer = "loops";
-  for (std::size_t i = 0; i < schedule.outer.size(); ++i) {
-    outer += fmt::format(" {}", range_name(schedule.outer[i]));
-    if (i + 1 == schedule.parallel) outer += " |";
-  }
-  steps.push_back(outer);
-  return steps;
 }
 
 }  // namespace ingot

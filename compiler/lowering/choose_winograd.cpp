@@ -10,22 +10,39 @@ namespace ingot {
 namespace {
 
 constexpr std::int64_t kKernelSide = 3;
+constexpr std::int64_t kMostPositions = 64;  // written out
 
 class WinogradChooser {
  public:
   WinogradChooser(const RangedKernel& kernel, const std::vector<bool>& is_constant,
-                  const Target& target, int largest_tile)
-      : kernel_(kernel), is_constant_(is_constant), target_(target), largest_tile_(largest_tile) {}
+                  const Target& target)
+      : kernel_(kernel), is_constant_(is_constant), target_(target) {}
 
-  std::optional<Schedule> run() {
-    if (!find_operands() || !match_weights() || !match_input() || !match_store()) {
-      return std::nullopt;
+  // Whether the kernel is a convolution that the algorithm can compute.
+  bool matches() { return find_operands() && match_weights() && match_input() && match_store(); }
+
+  WinogradPlan cheapest(int largest_tile) const {
+    return plan_winograd({extent(step_.input_channel), extent(step_.output_channel),
+                          extent(step_.row), extent(step_.column)},
+                         target_, largest_tile);
+  }
+
+  bool fits(const WinogradPlan& plan) const {
+    if ((plan.tile != 2 && plan.tile != 4) || plan.vectors < 1 || plan.band < 1 || plan.parts < 1 ||
+        plan.positions < 1) {
+      return false;
     }
-    const WinogradPlan plan =
-        plan_winograd({extent(step_.input_channel), extent(step_.output_channel), extent(step_.row),
-                       extent(step_.column)},
-                      target_, largest_tile_);
-    if (plan.tile == 0 || !has_halo(plan.tile)) return std::nullopt;
+    const std::int64_t lanes = target_.lanes(DType::F32);
+    const std::int64_t vectors = (extent(step_.output_channel) + lanes - 1) / lanes;
+    const std::int64_t rows = winograd_tiles(plan.tile, extent(step_.row));
+    const std::int64_t columns = winograd_tiles(plan.tile, extent(step_.column));
+    return vectors % plan.vectors == 0 && plan.parts <= vectors / plan.vectors &&
+           plan.band <= rows && plan.positions <= std::min(plan.band * columns, kMostPositions) &&
+           has_halo(plan.tile);
+  }
+
+  // Needs: matches() and fits(plan).
+  Schedule schedule(const WinogradPlan& plan) {
     step_.tile = plan.tile;
     step_.band = plan.band;
     step_.parts = plan.parts;
@@ -247,7 +264,6 @@ class WinogradChooser {
   const RangedKernel& kernel_;
   const std::vector<bool>& is_constant_;
   const Target& target_;
-  const int largest_tile_;
   const Expr* input_ = nullptr;
   const Expr* weights_ = nullptr;
   WinogradStep step_;
@@ -258,7 +274,19 @@ class WinogradChooser {
 std::optional<Schedule> choose_winograd(const RangedKernel& kernel,
                                         const std::vector<bool>& is_constant, const Target& target,
                                         int largest_tile) {
-  return WinogradChooser(kernel, is_constant, target, largest_tile).run();
+  WinogradChooser chooser(kernel, is_constant, target);
+  if (!chooser.matches()) return std::nullopt;
+  const WinogradPlan plan = chooser.cheapest(largest_tile);
+  if (!chooser.fits(plan)) return std::nullopt;
+  return chooser.schedule(plan);
+}
+
+std::optional<Schedule> winograd_schedule(const RangedKernel& kernel,
+                                          const std::vector<bool>& is_constant,
+                                          const Target& target, const WinogradPlan& plan) {
+  WinogradChooser chooser(kernel, is_constant, target);
+  if (!chooser.matches() || !chooser.fits(plan)) return std::nullopt;
+  return chooser.schedule(plan);
 }
 
 }  // namespace ingot

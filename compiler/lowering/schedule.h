@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/kernel/kernel.h"
+#include "compiler/plan/winograd.h"
 #include "compiler/target/target.h"
 
 namespace ingot {
@@ -43,7 +44,8 @@ struct ReduceStep {
   std::int64_t unroll = 1;
 };
 
-inline constexpr std::int64_t kLineBytes = 64;  // of a cache
+inline constexpr std::int64_t kLineBytes = 64;             // of a cache
+inline constexpr std::int64_t kMostParallelTurns = 65535;  // CALLS.grid
 
 // Relaxed sums of more terms are made of partial sums, so that rounding errors do not grow with the
 // number of terms.
@@ -106,14 +108,35 @@ struct Schedule {
                                                       const std::vector<bool>& is_constant,
                                                       const Target& target, int largest_tile);
 
+// The same with a tile, band, parts and positions of somebody else. Nothing if the kernel is no
+// such convolution, or cannot be computed so.
+[[nodiscard]] std::optional<Schedule> winograd_schedule(const RangedKernel& kernel,
+                                                        const std::vector<bool>& is_constant,
+                                                        const Target& target,
+                                                        const WinogradPlan& plan);
+
 // The plain one: loops in order, no lanes, no tiles (-O0).
 [[nodiscard]] Schedule plain_schedule(const RangedKernel& kernel);
 
 [[nodiscard]] Shape packed_shape(const Schedule::Packing& packing, const Shape& shape);
 
-// "vector a1 16x2 padded", "tile a3 14", "reduce k4 split 16" ...
+// "vector a1 16x2 padded", "tile a3 14", "reduce k4 split 16 unroll 4" ...: docs/ir/schedule.md.
 [[nodiscard]] std::vector<std::string> to_steps(const Schedule& schedule,
                                                 const RangedKernel& kernel);
+// The schedule that such steps say, if the kernel can be computed by it. Errors name each step that
+// cannot be read, or else each reason why the schedule does not fit.
+[[nodiscard]] Result<Schedule> parse_steps(const std::vector<std::string>& steps,
+                                           const RangedKernel& kernel,
+                                           const std::vector<bool>& is_constant,
+                                           const Target& target, int largest_tile = 4);
+// The schedule, whoever made it, if apply_schedule makes a kernel of it that computes the same, and
+// with all that follows from it filled in. Errors: every reason why not.
+[[nodiscard]] Result<Schedule> fit_schedule(Schedule schedule, const RangedKernel& kernel,
+                                            const std::vector<bool>& is_constant,
+                                            const Target& target, int largest_tile = 4);
+
+// Whether loops after this schedule store no element twice: nothing starts early.
+[[nodiscard]] bool stores_once(const Schedule& schedule, const RangedKernel& kernel);
 
 // Needs: a schedule of this kernel. Leaves: the scheduled form; parameters carry the new layouts.
 [[nodiscard]] Result<ScheduledKernel> apply_schedule(const RangedKernel& kernel,

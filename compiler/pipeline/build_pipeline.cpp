@@ -777,11 +777,6 @@ Result<PipelineResult> build_pipeline(const Pipeline& pipeline, const std::vecto
                 pipeline.file);
   }
   PipelineTypes types(pipeline, importer);
-  if (pipeline.packed) {
-    types.problems.add(ExitCode::Unsupported, "frame_binding", pipeline.file, "packed-frames",
-                       "packed frames are not supported yet",
-                       "use \"in_place\": one input per frame, bound by pointer");
-  }
   for (std::size_t i = 0; i < cameras.size(); ++i) {
     const auto same = std::ranges::find(cameras, cameras[i].name, &Camera::name);
     if (same != cameras.begin() + static_cast<std::ptrdiff_t>(i)) {
@@ -796,6 +791,7 @@ Result<PipelineResult> build_pipeline(const Pipeline& pipeline, const std::vecto
   PipelineResult result;
   result.name = pipeline.name;
   result.cameras = cameras;
+  result.packed = pipeline.packed;
   result.frame_period_us = pipeline.frame_period_us;
   for (std::size_t i = 0; i < std::max<std::size_t>(cameras.size(), 1); ++i) {
     const Camera* camera = cameras.empty() ? nullptr : &cameras[i];

@@ -147,6 +147,7 @@ struct PipelineResult {
   // `cameras`.
   CompileInput input;
   std::vector<Camera> cameras;
+  bool packed = false;  // all inputs are to be parts of one; the graphs have them apart
 
   // The models in stage order, without their graphs.
   struct Part {
@@ -167,7 +168,6 @@ struct PipelineResult {
 // Failures:
 //   Usage        cameras without a warp, or a warp without cameras
 //   Malformed    a value, name, shape or type that does not fit; stages that need each other
-//   Unsupported  what no graph is made for yet (packed frames)
 // and whatever the importer reports.
 [[nodiscard]] Result<PipelineResult> build_pipeline(const Pipeline& pipeline,
                                                     const std::vector<Camera>& cameras,

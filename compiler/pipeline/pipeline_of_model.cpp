@@ -96,13 +96,7 @@ Result<Pipeline> pipeline_of_model(std::shared_ptr<const PipelineModel> model,
                         : "it is u8[1,6,h,w] or u8[2,6,h,w]; say more in a pipeline file");
     }
     const ImageInput& image = images.front();
-    if (image.frames == 2 && !command.split_frames) {
-      return fail(ExitCode::Unsupported, "packed-frames",
-                  fmt::format("input '{}' takes two frames; one buffer for both is not supported "
-                              "yet",
-                              image.name),
-                  command.path, "add --split-frames for the inputs 'frame' and 'big_frame'");
-    }
+    pipeline.packed = image.frames == 2 && !command.split_frames;
     pipeline.frames = {"frame"};
     if (image.frames == 2) pipeline.frames.emplace_back("big_frame");
     const std::string id = free_id("picture");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "base/check.h"
@@ -38,6 +39,11 @@ class ProgramBuilder {
       if (is_slot(plan_.buffers[i].kind)) (void)buffer(i);
     }
     for (std::uint32_t i = 0; i < plan_.kernels.size(); ++i) INGOT_RETURN_IF_ERROR(add_kernel(i));
+    if (!misfits_.diagnostics.empty()) return std::unexpected(std::move(misfits_));
+    if (options_.schedule) {
+      begins("share-in-place");
+      share_in_place(program_);
+    }
     find_lifetimes();
     add_transforms();
     begins("plan-memory");
@@ -62,7 +68,7 @@ class ProgramBuilder {
     made.layout = source.layout;
     made.size_bytes = buffer_bytes(source.dtype, source.shape, source.layout);
     if (is_slot(source.kind)) made.io = source.io;
-    made.plan_buffer = plan_buffer;
+    made.plan_buffers = {plan_buffer};
     program_.buffers.push_back(std::move(made));
     known = static_cast<std::uint32_t>(program_.buffers.size() - 1);
     if (source.zero_before) add_zero_halo(source, known);
@@ -133,10 +139,7 @@ class ProgramBuilder {
     if (options_.trace) options_.trace("lower-kernel", print_kernel(lowered.kernel));
     if (options_.schedule) INGOT_RETURN_IF_ERROR(apply_rules(lowered.kernel));
     begins("apply-schedule");
-    const Schedule schedule =
-        options_.schedule
-            ? choose_schedule(lowered.kernel, lowered.is_constant, target_, largest_tile_)
-            : plain_schedule(lowered.kernel);
+    const Schedule schedule = schedule_of(lowered);
     INGOT_ASSIGN(ScheduledKernel scheduled, apply_schedule(lowered.kernel, schedule, target_));
     INGOT_RETURN_IF_ERROR(validate_kernel(scheduled));
     if (options_.trace) options_.trace("apply-schedule", print_kernel(scheduled));
@@ -147,6 +150,7 @@ class ProgramBuilder {
     call.grid = static_cast<std::uint32_t>(scheduled.parallel_extent());
     call.flops = lowered.flops;
     if (schedule.winograd) call.winograd = schedule.winograd->tile;
+    call.stores_once = stores_once(schedule, lowered.kernel);
     for (std::size_t p = 0; p < lowered.buffers.size(); ++p) {
       const std::uint32_t index =
           lowered.is_constant[p]
@@ -186,6 +190,37 @@ class ProgramBuilder {
       if (options_.trace) options_.trace(std::string(pass.name), print_kernel(kernel));
     }
     return {};
+  }
+
+  // A given schedule that does not fit is noted, so that all of them are told together.
+  Schedule schedule_of(const LoweredKernel& lowered) {
+    if (!options_.schedule) return plain_schedule(lowered.kernel);
+    const std::uint64_t key = schedule_key(lowered.kernel, lowered.is_constant);
+    const KernelSchedule* given = options_.find_schedule ? options_.find_schedule(key) : nullptr;
+    Result<Schedule> schedule =
+        given == nullptr
+            ? choose_schedule(lowered.kernel, lowered.is_constant, target_, largest_tile_)
+            : parse_steps(given->steps, lowered.kernel, lowered.is_constant, target_,
+                          largest_tile_);
+    if (!schedule) {
+      note_failure(*given, std::move(schedule).error());
+      return plain_schedule(lowered.kernel);
+    }
+    if (scheduled_.insert(key).second) {
+      program_.schedules.push_back(
+          {target_.name, key, lowered.kernel.name, to_steps(*schedule, lowered.kernel), {}, 0});
+    }
+    return *std::move(schedule);
+  }
+
+  void note_failure(const KernelSchedule& given, Failure failure) {
+    misfits_.exit = failure.exit;
+    for (Diagnostic& diagnostic : failure.diagnostics) {
+      diagnostic.file = given.file;
+      diagnostic.message =
+          fmt::format("line {}: kernel '{}': {}", given.line, given.name, diagnostic.message);
+      misfits_.diagnostics.push_back(std::move(diagnostic));
+    }
   }
 
   static int winograd_of(const Schedule& schedule, std::size_t parameter) {
@@ -249,6 +284,8 @@ class ProgramBuilder {
   std::vector<std::uint32_t> buffer_of_;
   std::map<std::tuple<ValueId, Shape, std::string, int>, std::uint32_t> constants_;
   std::map<std::string, std::uint32_t> kernels_;
+  std::set<std::uint64_t> scheduled_;  // keys
+  Failure misfits_;                    // given schedules that do not fit
 };
 
 }  // namespace

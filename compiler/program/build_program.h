@@ -7,6 +7,7 @@
 #include <string>
 
 #include "compiler/program/program.h"
+#include "compiler/program/schedule_file.h"
 #include "compiler/rules/rules.h"
 #include "compiler/target/target.h"
 
@@ -17,6 +18,8 @@ struct BuildOptions {
   RuleOptions rules;
   // Called with what the rules did in each kernel.
   std::function<void(const RuleCounts& counts)> counted;
+  // Instead of the schedules that would be chosen, by key (schedule_key).
+  std::function<const KernelSchedule*(std::uint64_t key)> find_schedule;
   // Called when a pass begins, which ends the one before.
   std::function<void(const std::string& name)> begins;
   std::function<void(const std::string& name, const std::string& text)> trace;

@@ -82,8 +82,9 @@ class KernelChecker {
         memory_(program, ScratchFill::NotANumber),
         plan_memory_(plan.buffers.size()) {
     for (std::uint32_t b = 0; b < program.buffers.size(); ++b) {
-      const std::uint32_t plan_buffer = program.buffers[b].plan_buffer;
-      if (plan_buffer != kNone) plan_memory_[plan_buffer] = memory_.at(b);
+      for (const std::uint32_t plan_buffer : program.buffers[b].plan_buffers) {
+        plan_memory_[plan_buffer] = memory_.at(b);
+      }
     }
   }
 

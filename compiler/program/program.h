@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "compiler/kernel/kernel.h"
 #include "compiler/plan/plan.h"
+#include "compiler/program/schedule_file.h"
 
 namespace ingot {
 
@@ -26,9 +27,9 @@ struct ProgramBuffer {
   std::uint64_t size_bytes = 0;
   std::uint32_t arena = kNone;  // none for constants and caller memory
   std::uint64_t arena_offset = 0;
-  std::uint32_t io = kNone;           // index into Program::io
-  std::uint32_t constant = kNone;     // index into Program::constants
-  std::uint32_t plan_buffer = kNone;  // index into Plan::buffers; none for constants
+  std::uint32_t io = kNone;                 // index into Program::io
+  std::uint32_t constant = kNone;           // index into Program::constants
+  std::vector<std::uint32_t> plan_buffers;  // indices into Plan::buffers; none for constants
   // Calls that may touch it; inputs, constants and states live through the whole list.
   std::uint32_t first_call = 0, last_call = 0;
 };
@@ -54,6 +55,7 @@ struct ProgramCall {
   std::string name;                   // root's source, for people
   std::uint32_t plan_kernel = kNone;  // index into Plan::kernels
   int winograd = 0;                   // tile size, if that is how the kernel convolves
+  bool stores_once = false;           // the kernel stores no element twice
   // Work of one call, for the shares that `bench --per-call` prints.
   std::uint64_t flops = 0;
   std::uint64_t bytes_read = 0, bytes_written = 0;
@@ -78,6 +80,9 @@ struct Program {
   std::vector<ProgramCall> calls;
   std::vector<ProgramTransform> transforms;
 
+  // Of each distinct ranged kernel, in the order of the calls; none with -O0.
+  std::vector<KernelSchedule> schedules;
+
   // What the arena would need at least: the largest sum of live scratch buffers.
   std::uint64_t largest_live_bytes = 0;
 };
@@ -85,6 +90,11 @@ struct Program {
 [[nodiscard]] Result<void> validate_program(const Program& program);
 [[nodiscard]] std::string print_program(const Program& program);
 [[nodiscard]] Result<Program> parse_program(std::string_view text);  // kernels by name only
+
+// Where a call is the last to read a scratch buffer, at the places where it stores, and the first
+// to write another one of that layout, both become one. Needs: stores_once of every call. Leaves:
+// fewer buffers, kernels with Update parameters; lifetimes are to be found anew.
+void share_in_place(Program& program);
 
 // Gives every scratch and state buffer its place: the smallest arena that a bounded search finds.
 // Needs: first_call/last_call. Leaves: arenas, arena_offset, largest_live_bytes.

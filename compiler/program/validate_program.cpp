@@ -105,10 +105,10 @@ class Validator {
           !same_places(buffer.layout, buffer.shape, parameter.layout, parameter.shape)) {
         wrong("call {}: buffer {} does not fit parameter {}", i, call.buffers[p], p);
       }
-      if (parameter.access == Access::Read) read(i, call.buffers[p]);
+      if (reads(parameter.access)) read(i, call.buffers[p]);
     }
     for (std::size_t p = 0; p < call.buffers.size(); ++p) {
-      if (kernel.parameters[p].access == Access::Write) write(i, call.buffers[p]);
+      if (writes(kernel.parameters[p].access)) write(i, call.buffers[p]);
     }
   }
 

@@ -287,7 +287,7 @@ TEST(CommandLine, ResultsWithoutElements) {
 TEST(CommandLine, EmitsCodeForPeople) {
   const TemporaryFolder folder;
   folder.write("m.onnx", relu_plus_model());
-  for (const char* kind : {"ir", "llvm", "asm", "obj"}) {
+  for (const char* kind : {"ir", "schedule", "llvm", "asm", "obj"}) {
     const ToolResult result = folder.tool({"compile", "m.onnx", "-o", "m.ingot", "--unsigned",
                                            "--emit", kind, "--emit-dir", std::string("e/") + kind});
     EXPECT_EQ(result.exit, 0) << kind << result.errors;
@@ -296,6 +296,44 @@ TEST(CommandLine, EmitsCodeForPeople) {
   const ToolResult alone =
       folder.tool({"compile", "m.onnx", "-o", "m.ingot", "--unsigned", "--emit", "asm"});
   EXPECT_EQ(alone.exit, 2);
+}
+
+TEST(CommandLine, SchedulesAreReplayed) {
+  const TemporaryFolder folder;
+  folder.write("m.onnx", relu_plus_model());
+  const std::vector<std::string> compile = {"compile",  "m.onnx",    "--unsigned",
+                                            "--target", "x86-64-v3", "-o"};
+  const auto with = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), compile.begin(), compile.end());
+    return folder.tool(arguments);
+  };
+  ASSERT_EQ(with({"a.ingot", "--emit", "schedule", "--emit-dir", "e"}).exit, 0);
+  const std::string chosen = folder.read("e/x86-64-v3/schedule.txt");
+  EXPECT_TRUE(chosen.starts_with("target x86-64-v3\n\nkernel ")) << chosen;
+  const std::string file = folder / "e/x86-64-v3/schedule.txt";
+  const ToolResult same = with({"b.ingot", "--schedule", file, "--emit", "asm", "--emit-dir", "s"});
+  EXPECT_EQ(same.exit, 0) << same.errors;
+  EXPECT_EQ(same.errors.find("warning"), std::string::npos) << same.errors;
+
+  // Plain loops.
+  std::string plain = chosen.substr(0, chosen.find("\n  ")) + "\n  loops i0_i1\n";
+  folder.write("plain.txt", plain);
+  const ToolResult other =
+      with({"c.ingot", "--schedule", "plain.txt", "--emit", "schedule", "--emit-dir", "p"});
+  EXPECT_EQ(other.exit, 0) << other.errors << chosen;
+  EXPECT_EQ(folder.read("p/x86-64-v3/schedule.txt"), plain);
+
+  folder.write("bad.txt", chosen.substr(0, chosen.find("\n  ")) + "\n  tile i0_i1 99\n  loops\n");
+  const ToolResult bad = with({"d.ingot", "--schedule", "bad.txt"});
+  EXPECT_EQ(bad.exit, 3);
+  EXPECT_NE(bad.errors.find("bad.txt: error: line 3: kernel "), std::string::npos) << bad.errors;
+  EXPECT_FALSE(fs::exists(folder / "d.ingot"));
+
+  folder.write("old.txt", "target x86-64-v3\nkernel 0000000000000001 \"gone\"\n  loops\n");
+  const ToolResult old = with({"e.ingot", "--schedule", "old.txt"});
+  EXPECT_EQ(old.exit, 0);
+  EXPECT_NE(old.errors.find("old.txt: warning: line 2: "), std::string::npos) << old.errors;
+  EXPECT_EQ(with({"f.ingot", "--schedule", "old.txt", "-O0"}).exit, 2);
 }
 
 TEST(CommandLine, CheckModelListsEverythingAtOnce) {

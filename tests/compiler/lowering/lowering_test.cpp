@@ -232,6 +232,59 @@ TEST(Lowering, DepthwiseAndResidual) {
   check(b.take());
 }
 
+// Parameters that a kernel reads and writes.
+std::size_t updates(const Graph& graph, const Target& target) {
+  const auto plan = make_plan(graph, target, PlanOptions{});
+  const auto program = build_program(*plan, target, BuildOptions{});
+  std::size_t count = 0;
+  for (const ProgramCall& call : program->calls) {
+    if (call.kind != CallKind::Program) continue;
+    for (const KernelParameter& parameter : program->kernels[call.kernel]->parameters) {
+      count += parameter.access == Access::Update ? 1 : 0;
+    }
+  }
+  return count;
+}
+
+// Two residual blocks of 1x1 products: each sum takes the place of what it adds to, unless that is
+// read later.
+TEST(Lowering, ResidualSumsAreMadeInPlace) {
+  for (const bool read_later : {false, true}) {
+    GraphBuilder b("residual");
+    const ValueId x = b.input("x", DType::F32, {1, 32, 6, 6});
+    ValueId sum = relu(b, b.convolution(x, weights(b, "w0", {32, 32, 1, 1}), conv(1, 0, 6)));
+    const ValueId first = sum;
+    for (const std::string name : {"w1", "w2"}) {
+      const ValueId inner =
+          relu(b, b.convolution(sum, weights(b, name, {16, 32, 1, 1}), conv(1, 0, 6)));
+      sum = b.add(sum, b.convolution(inner, weights(b, name + "o", {32, 16, 1, 1}), conv(1, 0, 6)));
+    }
+    ValueId last = b.convolution(sum, weights(b, "w3", {32, 32, 1, 1}), conv(1, 0, 6));
+    if (read_later) last = b.mul(last, first);
+    b.output("y", last);
+    const Graph graph = b.take();
+    EXPECT_EQ(updates(graph, find_target("x86-64-v4").value()), read_later ? 1U : 2U);
+    check(graph);
+  }
+}
+
+// A result with a halo takes that of its operand.
+TEST(Lowering, ResidualSumsWithHalosAreMadeInPlace) {
+  GraphBuilder b("residual");
+  const ValueId x = b.input("x", DType::F32, {1, 16, 6, 6});
+  ValueId sum = relu(b, b.convolution(x, weights(b, "w0", {16, 16, 1, 1}), conv(1, 0, 6)));
+  for (const std::string name : {"w1", "w2"}) {
+    const ValueId inner =
+        relu(b, b.convolution(sum, weights(b, name, {16, 16, 3, 3}), conv(1, 1, 6)));
+    sum = relu(
+        b, b.add(sum, b.convolution(inner, weights(b, name + "o", {16, 16, 1, 1}), conv(1, 0, 6))));
+  }
+  b.output("y", b.convolution(sum, weights(b, "w3", {8, 16, 3, 3}), conv(1, 1, 6)));
+  const Graph graph = b.take();
+  EXPECT_EQ(updates(graph, find_target("x86-64-v4").value()), 2U);
+  check(graph);
+}
+
 TEST(Lowering, GroupedWithTwoOutputsPerInput) {
   GraphBuilder b("grouped");
   const ValueId x = b.input("x", DType::F32, {1, 4, 8, 8});

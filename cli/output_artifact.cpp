@@ -1,0 +1,34 @@
+#include "cli/output_artifact.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "artifact/format.h"
+#include "cli/options.h"
+
+namespace ingot::cli {
+namespace {
+
+bool holds_something_else(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  if (std::filesystem::file_size(path, error) == 0) return false;
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, 8> magic{};
+  file.read(magic.data(), magic.size());
+  return !file || std::memcmp(magic.data(), INGOT_MAGIC, magic.size()) != 0;
+}
+
+}  // namespace
+
+Result<void> check_output_artifact(const std::string& path) {
+  if (!holds_something_else(path)) return {};
+  return usage_error(fmt::format("'{}' exists and is no artifact", path),
+                     "remove it or choose another name");
+}
+
+}  // namespace ingot::cli
