@@ -309,7 +309,7 @@ TEST(Early, UnknownCommands) {
   const TemporaryFolder folder;
   expect_refusal(folder, {"complie", "m.onnx"}, 2, {"unknown command 'complie'", "'compile'"});
   expect_refusal(folder, {"retarget", "a.ingot", "b.ingot"}, 2,
-                 {"unknown command 'fuse'", "inspect"});
+                 {"unknown command 'retarget'", "inspect"});
   expect_refusal(folder, {"verfy"}, 2, {"unknown command 'verfy'", "'verify'"});
 }
 
