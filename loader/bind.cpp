@@ -127,17 +127,17 @@ Range range_of(const void* data, uint64_t nbytes) {
 }
 
 Range range_of(const Mapping& mapping) { return range_of(mapping.address, mapping.nbytes); }
+Range range_of(const Memory& memory) { return range_of(memory.data, memory.nbytes); }
 
 // The same bytes of an older mapping.
 bool outdated(const Memory& older, const Memory& newer) {
   return older.generation != 0 && newer.generation > older.generation &&
-         range_of(older.data, older.nbytes).meets(range_of(newer.data, newer.nbytes));
+         range_of(older).meets(range_of(newer));
 }
 
 // In the memory that the caller gives up; all of it if that has no address.
 bool given_up(const Memory& known, const Memory& gone) {
-  return gone.data == nullptr ||
-         range_of(known.data, known.nbytes).meets(range_of(gone.data, gone.nbytes));
+  return gone.data == nullptr || range_of(known).meets(range_of(gone));
 }
 
 // Inputs may share memory. Nothing may share memory with an output or with the instance.
@@ -239,15 +239,15 @@ void commit(ingot_instance* instance) {
   }
 }
 
-// Nothing is pending.
-void start(ingot_instance* instance) {
+// Nothing is about to change.
+void clear_pending(ingot_instance* instance) {
   for (uint32_t i = 0; i < instance->artifact->tables.io.count; ++i) {
     instance->slots[i].pending = instance->slots[i].bound;
   }
 }
 
 void unbind(ingot_instance* instance, const Memory& gone) {
-  start(instance);
+  clear_pending(instance);
   for (uint32_t i = 0; i < instance->artifact->tables.io.count; ++i) {
     Slot& slot = instance->slots[i];
     if (given_up(slot.bound, gone)) slot.pending = {};
@@ -273,7 +273,7 @@ bool take_known(ingot_instance* instance, const KnownSet& set, const ingot_bindi
       return false;
     }
   }
-  start(instance);
+  clear_pending(instance);
   for (uint32_t n = 0; n < set.count; ++n) take(instance->slots[set.bindings[n].slot], list[n]);
   for (uint32_t i = 0; i < instance->artifact->tables.io.count; ++i) {
     if (instance->slots[i].pending.data != set.addresses[i]) return false;
@@ -337,7 +337,7 @@ ingot_status ingot_bind(ingot_instance* instance, const ingot_binding* bindings,
     commit(instance);
     return kOk;
   }
-  start(instance);
+  clear_pending(instance);
   for (uint32_t n = 0; n < count; ++n) INGOT_RETURN_IF(take_binding(instance, bindings, n, place));
   INGOT_RETURN_IF(check_overlaps(*instance, place));
   INGOT_RETURN_IF(check_generations(*instance, place));
