@@ -227,15 +227,19 @@ ingot_status check_generations(const ingot_instance& instance, const Place& plac
   return kOk;
 }
 
+// What is pending for a slot holds from now on.
+void settle(ingot_instance* instance, Slot& slot) {
+  slot.bound = slot.pending;
+  if (!slot.by_pointer) return;
+  uint8_t* address = slot.bound.staged ? slot.staging.address : slot.bound.data;
+  if (instance->buffer_address[slot.buffer] != address) {
+    set_buffer(instance, slot.buffer, address);
+  }
+}
+
 void commit(ingot_instance* instance) {
   for (uint32_t i = 0; i < instance->artifact->tables.io.count; ++i) {
-    Slot& slot = instance->slots[i];
-    slot.bound = slot.pending;
-    if (!slot.by_pointer) continue;
-    uint8_t* address = slot.bound.staged ? slot.staging.address : slot.bound.data;
-    if (instance->buffer_address[slot.buffer] != address) {
-      set_buffer(instance, slot.buffer, address);
-    }
+    settle(instance, instance->slots[i]);
   }
 }
 
@@ -273,10 +277,17 @@ bool take_known(ingot_instance* instance, const KnownSet& set, const ingot_bindi
       return false;
     }
   }
-  clear_pending(instance);
-  for (uint32_t n = 0; n < set.count; ++n) take(instance->slots[set.bindings[n].slot], list[n]);
+  // After a frame little of the instance is in a cache: only what must be is looked at.
   for (uint32_t i = 0; i < instance->artifact->tables.io.count; ++i) {
-    if (instance->slots[i].pending.data != set.addresses[i]) return false;
+    if (instance->slots[i].bound.data == set.addresses[i]) continue;
+    uint32_t n = 0;
+    while (n < set.count && set.bindings[n].slot != i) ++n;
+    if (n == set.count) return false;  // not in the list, and bound elsewhere by now
+  }
+  for (uint32_t n = 0; n < set.count; ++n) {
+    Slot& slot = instance->slots[set.bindings[n].slot];
+    take(slot, list[n]);
+    settle(instance, slot);
   }
   return true;
 }
@@ -333,10 +344,7 @@ ingot_status ingot_bind(ingot_instance* instance, const ingot_binding* bindings,
   if (count == 0) return kOk;
   const bool cached = instance->cache != nullptr;
   const uint64_t key = cached ? key_of(bindings, count) : 0;
-  if (cached && take_from_cache(instance, bindings, count, key)) {
-    commit(instance);
-    return kOk;
-  }
+  if (cached && take_from_cache(instance, bindings, count, key)) return kOk;
   clear_pending(instance);
   for (uint32_t n = 0; n < count; ++n) INGOT_RETURN_IF(take_binding(instance, bindings, n, place));
   INGOT_RETURN_IF(check_overlaps(*instance, place));

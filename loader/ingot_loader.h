@@ -601,11 +601,11 @@ ingot_status ingot_binding_expected(const ingot_artifact* artifact, uint32_t slo
                                     ingot_binding* binding);
 
 /* Binds some or all inputs and outputs; others keep their binding. All of the list is taken or
- * none. The memory must stay valid, and outputs writable, until it is bound anew, unbound, or the
- * instance is destroyed. Inputs may overlap each other; everything else must be disjoint, also from
- * the instance's own memory. Inputs without by_pointer are copied at the start of each ingot_run,
- * outputs without by_pointer are copied out after a frame was accepted. Cheap enough for every
- * frame: no allocation.
+ * none. The memory is the caller's; it must stay valid, and outputs writable, until it is bound
+ * anew, unbound or invalidated, or the instance is destroyed. Inputs may overlap each other;
+ * everything else must be disjoint, also from the instance's own memory. Inputs without by_pointer
+ * are copied at the start of each ingot_run, outputs without by_pointer are copied out after a
+ * frame was accepted. Cheap enough for every frame: no allocation.
  *
  * The cache. A list that was found good is remembered, with the addresses of all other bound slots;
  * the set that was not asked for longest makes room. A list hits if count, order, slots (by name or

@@ -391,5 +391,54 @@ TEST_F(Fault, memory_that_is_not_coherent_is_copied_or_refused) {
   expect_fresh();
 }
 
+// An output by pointer: written where the caller has it, or, not coherent, copied there at the end.
+TEST_F(Fault, outputs_that_are_not_coherent_are_written_once_the_frame_is_accepted) {
+  ArtifactBuilder builder;
+  for (TestVariant& v : builder.variants) {
+    v.buffers[2].flags = INGOT_BUFFER_CALLER_MEMORY;
+    v.buffers[2].arena = INGOT_NO_INDEX;
+    v.buffers[2].arena_offset = 0;
+  }
+  Session session;
+  ASSERT_EQ(session.open(builder, 0, INGOT_RUN_STAGING), 0u);
+  const GuardedMemory memory(64, Edge::AtEnd, 64);
+  const GuardedMemory aligned(256, Edge::AtEnd, 256);
+  ingot_binding list[3] = {session.expected(0), session.expected(1), session.expected(2)};
+  list[2].data = memory.data();
+  EXPECT_EQ(ingot_bind(session.instance, list, 3, &error_), 808u) << "by pointer: 256 bytes";
+  list[2].data = aligned.data();
+  auto* const out = reinterpret_cast<float*>(aligned.data());
+  // How the memory looks after each call of the list.
+  struct Look {
+    const float* out;
+    float seen[6];
+  } look = {out, {}};
+  ingot_set_call_hook(
+      session.instance,
+      [](void* user, std::uint32_t call, std::uint64_t) {
+        auto* l = static_cast<Look*>(user);
+        l->seen[call] = l->out[3];
+      },
+      &look);
+  const auto expected = static_cast<float>(session.frame[3]);
+  for (const std::uint32_t kind : {INGOT_MEMORY_HOST, INGOT_MEMORY_NON_COHERENT}) {
+    list[2].memory = kind;
+    out[3] = -1;
+    ASSERT_EQ(ingot_bind(session.instance, list, 3, &error_), 0u);
+    ASSERT_EQ(ingot_reset(session.instance), 0u);
+    ingot_frame frame;
+    ASSERT_EQ(ingot_run(session.instance, &frame), 0u);
+    EXPECT_EQ(out[3], expected);
+    EXPECT_EQ(look.seen[5], kind == INGOT_MEMORY_HOST ? expected : -1.0f);
+    EXPECT_EQ(frame.flags, kind == INGOT_MEMORY_HOST ? 0u : INGOT_FRAME_STAGED + 0u);
+  }
+  // A frame that is not accepted leaves it as it was.
+  std::array<float, 16> state{};
+  state[0] = std::nanf("");
+  ASSERT_EQ(ingot_set_state(session.instance, 3, state.data(), 64), 0u);
+  EXPECT_EQ(ingot_run(session.instance, nullptr), 821u);
+  EXPECT_EQ(out[3], expected);
+}
+
 }  // namespace
 }  // namespace ingot::test
