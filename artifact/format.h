@@ -405,9 +405,11 @@ enum IngotPurpose {
   X(ARG_DUPLICATE, 812, 0)          \
   X(ARG_OVERLAP, 813, 0)            \
   X(ARG_LAYOUT, 814, 0)             \
+  X(ARG_GENERATION, 815, 0)         \
   X(RUN_FAILED, 820, 0)             \
   X(OUTPUT_NONFINITE, 821, 0)       \
   X(INDEX_CLAMPED, 822, 0)          \
+  X(DEADLINE, 823, 0)               \
   X(TRANSFORM_NOT_FINITE, 830, 3)   \
   X(TRANSFORM_NONE_YET, 831, 3)     \
   X(TRANSFORM_DEGENERATE, 832, 3)   \

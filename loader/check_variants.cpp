@@ -105,25 +105,6 @@ bool name_is(const ingot_artifact& artifact, IngotName name, const char* text) {
   return std::strlen(text) == name.length && std::memcmp(stored, text, name.length) == 0;
 }
 
-bool same_layout(const IngotCameraRecord& camera, const ingot_layout& layout) {
-  return camera.width == layout.width && camera.height == layout.height &&
-         camera.stride == layout.stride && camera.y_height == layout.y_height &&
-         camera.uv_height == layout.uv_height && camera.uv_offset == layout.uv_offset;
-}
-
-void store_layouts(ingot_error* error, const ingot_layout& found,
-                   const Table<IngotCameraRecord>& cameras) {
-  if (error == nullptr) return;
-  const uint64_t numbers[6] = {found.width,    found.height,    found.stride,
-                               found.y_height, found.uv_height, found.uv_offset};
-  std::memcpy(error->layout_found, numbers, sizeof numbers);
-  if (cameras.count == 0) return;
-  const IngotCameraRecord& camera = cameras[0];
-  const uint64_t built[6] = {camera.width,    camera.height,    camera.stride,
-                             camera.y_height, camera.uv_height, camera.uv_offset};
-  std::memcpy(error->layout_allowed, built, sizeof built);
-}
-
 // The device's layouts must all be known, and the named camera must have one of them.
 ingot_status check_layouts(const ingot_artifact& artifact, const ingot_policy& policy,
                            uint32_t variant, const Place& place) {
@@ -133,13 +114,16 @@ ingot_status check_layouts(const ingot_artifact& artifact, const ingot_policy& p
     bool known = false;
     for (uint32_t i = 0; i < cameras.count; ++i) {
       const IngotCameraRecord& camera = cameras[i];
-      known = known || (same_layout(camera, policy.layouts[n]) &&
+      known = known || (same_layout(layout_of(camera), policy.layouts[n]) &&
                         (policy.camera == nullptr || policy.layout_count > 1 ||
                          name_is(artifact, camera.name, policy.camera)));
     }
     if (!known) {
       const ingot_status status = place.fail(INGOT_E_LAYOUT, kNone, n, cameras.count);
-      store_layouts(place.error, policy.layouts[n], cameras);
+      if (place.error != nullptr) {
+        store_layout(place.error->layout_found, policy.layouts[n]);
+        if (cameras.count > 0) store_layout(place.error->layout_allowed, layout_of(cameras[0]));
+      }
       return status;
     }
   }

@@ -148,7 +148,7 @@ ingot_status ingot_camera_describe(const ingot_artifact* artifact, uint32_t inde
   const IngotCameraRecord& c = artifact->tables.cameras[index];
   std::memset(info, 0, sizeof *info);
   info->name = name_of(*artifact, c.name);
-  info->layout = {c.width, c.height, c.stride, c.y_height, c.uv_height, 0, c.uv_offset};
+  info->layout = layout_of(c);
   info->pixel_format = c.pixel_format;
   info->sample_range = c.sample_range;
   info->colour_matrix = c.colour_matrix;

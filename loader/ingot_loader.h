@@ -22,8 +22,13 @@
  * Threads. An artifact is read-only after ingot_open returned: any number of threads may enumerate
  * it and create instances from it. ingot_self_test, ingot_recheck and ingot_close need it alone.
  * An instance belongs to one thread at a time, the caller; other threads of the program may help it
- * with ingot_work. There is no global mutable state; no signal handlers, no threads of its own, no
- * files, no environment variables, no network.
+ * with ingot_work. A call that finds another one inside of the instance (from a second thread, or
+ * from the call hook) returns IN_USE and does nothing. There is no global mutable state; no signal
+ * handlers, no threads of its own, no files, no environment variables, no network.
+ *
+ * Order of calls. docs/loader.md has the table of states. A call in the wrong order is refused by a
+ * number, or does what is written at it. NULL for an artifact or an instance is STATE, or 0 where
+ * something is released. What was released must not be named again: that cannot be noticed.
  *
  * A structure set to zeros is a valid default. New members are added at the end only.
  */
@@ -135,10 +140,12 @@ enum {
   INGOT_STATUS_ARG_DUPLICATE = 812,
   INGOT_STATUS_ARG_OVERLAP = 813,
   INGOT_STATUS_ARG_LAYOUT = 814,
+  INGOT_STATUS_ARG_GENERATION = 815, /* a mapping that was replaced by a newer one */
   /* frame */
   INGOT_STATUS_RUN_FAILED = 820,
   INGOT_STATUS_OUTPUT_NONFINITE = 821,
   INGOT_STATUS_INDEX_CLAMPED = 822,
+  INGOT_STATUS_DEADLINE = 823, /* the frame took longer than the instance's options allow */
   INGOT_STATUS_TRANSFORM_NOT_FINITE = 830,
   INGOT_STATUS_TRANSFORM_NONE = 831, /* all zero: no calibration yet */
   INGOT_STATUS_TRANSFORM_DEGENERATE = 832,
@@ -147,7 +154,7 @@ enum {
   INGOT_STATUS_WORKER_LIMIT = 840,  /* more workers than the artifact was made for */
   INGOT_STATUS_WORKER_NUMBER = 841, /* no such worker, or the caller's own number */
   INGOT_STATUS_WORKER_TAKEN = 842,  /* another thread is this worker */
-  INGOT_STATUS_IN_USE = 843         /* another thread is inside of the instance */
+  INGOT_STATUS_IN_USE = 843 /* another call is inside of the instance; closing: one exists */
 };
 
 /* Fixed English text for a number, never NULL ("unknown status" for others); static storage. */
@@ -322,8 +329,9 @@ ingot_status ingot_open_memory(const void* bytes, size_t nbytes, const ingot_pol
 ingot_status ingot_open_fd(int fd, const ingot_policy* policy, const ingot_load_options* options,
                            ingot_artifact** artifact, ingot_error* error);
 
-/* Releases the artifact. No instance of it may exist any more. NULL is allowed. */
-void ingot_close(ingot_artifact* artifact);
+/* Releases the artifact. NULL is allowed. IN_USE: an instance of it exists; nothing was released.
+ */
+ingot_status ingot_close(ingot_artifact* artifact);
 
 /* Steps 16 to 26 for every variant, not only the one that fits here; for tools. The state stays.
  * Works in every state from VERIFIED on. error->variant says which one. */
@@ -514,39 +522,49 @@ typedef struct ingot_instance ingot_instance;
 enum {
   INGOT_RUN_CHECK_OUTPUTS = 1,  /* float outputs must be finite; next states always must */
   INGOT_RUN_REFUSE_CLAMPED = 2, /* a clamped index rejects the frame instead of only flagging it */
-  INGOT_RUN_POISON = 4,    /* fill frame arenas and copied outputs with 0xFF before every frame */
-  INGOT_RUN_LOCK_PAGES = 8 /* mlock the arenas; failure is not an error and not told */
+  INGOT_RUN_POISON = 4,     /* fill frame arenas and copied outputs with 0xFF before every frame */
+  INGOT_RUN_LOCK_PAGES = 8, /* mlock the arenas; failure is not an error and not told */
+  INGOT_RUN_STAGING = 16    /* memory of the instance's own for by_pointer slots, so that
+                               NON_COHERENT memory can be copied there (and outputs back) */
 };
 
-/* Called after each call of the list, with its wall-clock time. Must not call the loader. */
+/* Called after each call of the list, with its wall-clock time, on the thread in ingot_run. May
+ * look (ingot_slot_data and the *_describe calls); everything else on the instance is IN_USE. */
 typedef void (*ingot_call_hook)(void* user, uint32_t call, uint64_t nanoseconds);
 
 /* Microseconds that a waiting thread spins before it sleeps, unless the options say otherwise. */
 #define INGOT_SPIN_US 200
 
+/* Sets of bindings that an instance remembers, unless the options say otherwise. */
+#define INGOT_BIND_SETS 64
+
 typedef struct ingot_instance_options {
-  uint32_t flags;   /* INGOT_RUN_* */
-  uint32_t workers; /* the caller and this many - 1 helpers; 0 means 1 */
-  uint32_t spin_us; /* at most 1000000; 0: INGOT_SPIN_US */
-  uint32_t reserved;
+  uint32_t flags;       /* INGOT_RUN_* */
+  uint32_t workers;     /* the caller and this many - 1 helpers; 0 means 1 */
+  uint32_t spin_us;     /* at most 1000000; 0: INGOT_SPIN_US */
+  uint32_t bind_sets;   /* capacity of the binding cache, at most 4096; 0: INGOT_BIND_SETS;
+                           INGOT_NONE: no cache. About 48 bytes for each set and slot */
+  uint32_t deadline_us; /* longest time of a frame, from the start of ingot_run; 0: any */
 } ingot_instance_options;
 
 /* Allocates every byte the replay will use: arenas between guard pages, states at their initial
  * values, tables. The artifact must outlive the instance. Options may be NULL.
  * Errors: STATE (not COMPATIBLE; or not SELF_TESTED and the policy does not allow that; or opened
- * for another machine; or spin_us out of range), WORKER_LIMIT (allowed: ingot_variant_info.threads
- * of the chosen variant), NOMEM. */
+ * for another machine; or spin_us or bind_sets out of range), WORKER_LIMIT (allowed:
+ * ingot_variant_info.threads of the chosen variant), NOMEM. */
 ingot_status ingot_instance_create(const ingot_artifact* artifact,
                                    const ingot_instance_options* options, ingot_instance** instance,
                                    ingot_error* error);
 
 /* Releases the memory of the instance. Bound memory is the caller's. NULL is allowed. IN_USE: a
- * thread is inside of ingot_work or ingot_run; nothing was released, ingot_close must wait too. */
+ * thread is inside of ingot_work or of another call; nothing was released, ingot_close must wait
+ * too. */
 ingot_status ingot_instance_destroy(ingot_instance* instance);
 
 enum {
   INGOT_MEMORY_HOST = 0,         /* ordinary cached memory of this process */
-  INGOT_MEMORY_NON_COHERENT = 1, /* refused where the slot is used by pointer: copy it first */
+  INGOT_MEMORY_NON_COHERENT = 1, /* only copied: by_pointer slots need INGOT_RUN_STAGING, else
+                                    ARG_MEMORY; ingot_frame says when it was (STAGED) */
   INGOT_MEMORY_DEVICE = 2        /* refused by this version */
 };
 
@@ -569,6 +587,11 @@ typedef struct ingot_binding {
                             limit */
   uint64_t sequence;
   uint64_t age_us;
+  uint64_t generation;    /* the caller's number for the mapping that `data` is in, higher for each
+                             newer one; 0: not stated, never compared */
+  uint32_t has_timestamp; /* 1: `timestamp_ns` is when the frame was captured; its age is taken */
+  uint32_t reserved;      /* when ingot_run begins (with age_us as well, the larger counts) */
+  uint64_t timestamp_ns;  /* of CLOCK_MONOTONIC */
 } ingot_binding;
 
 /* Fills a binding with what the slot expects (dtype, rank, shape, strides, nbytes; for a camera
@@ -578,22 +601,56 @@ ingot_status ingot_binding_expected(const ingot_artifact* artifact, uint32_t slo
                                     ingot_binding* binding);
 
 /* Binds some or all inputs and outputs; others keep their binding. All of the list is taken or
- * none. The memory must stay valid, and outputs writable, until it is bound anew, unbound, or the
- * instance is destroyed. Inputs may overlap each other; everything else must be disjoint, also from
- * the instance's own memory. Inputs without by_pointer are copied at the start of each ingot_run,
- * outputs without by_pointer are copied out after a frame was accepted. Cheap enough for every
- * frame: no allocation. Errors: 802 to 809, 811 to 814; error->slot. */
+ * none. The memory is the caller's; it must stay valid, and outputs writable, until it is bound
+ * anew, unbound or invalidated, or the instance is destroyed. Inputs may overlap each other;
+ * everything else must be disjoint, also from the instance's own memory. Inputs without by_pointer
+ * are copied at the start of each ingot_run, outputs without by_pointer are copied out after a
+ * frame was accepted. Cheap enough for every frame: no allocation.
+ *
+ * The cache. A list that was found good is remembered, with the addresses of all other bound slots;
+ * the set that was not asked for longest makes room. A list hits if count, order, slots (by name or
+ * number), element types, ranks, shapes, strides, layouts, lengths, memory kinds, addresses and
+ * generations are all the same, and all other slots are bound where they were. All of these are
+ * compared on every call. What a hit leaves out is what follows from them: the search for names and
+ * duplicates, alignment, overlaps, and whether a generation is outdated. Sequence numbers, ages and
+ * time stamps are never part of a set: they are taken from the list, hit or not. The content of the
+ * memory, and whether it is still mapped, is never looked at.
+ *
+ * Generations. Memory of two slots that overlaps must be of one generation, and of none that is
+ * lower than that of a remembered set for the same bytes: ARG_GENERATION (found, allowed). A higher
+ * one makes the cache forget the sets of the lower.
+ *
+ * Errors: STATE, IN_USE, 802 to 809, 811 to 815; error->slot. */
 ingot_status ingot_bind(ingot_instance* instance, const ingot_binding* bindings, uint32_t count,
                         ingot_error* error);
 
-/* Forgets all bindings; the caller may then free the memory. */
-void ingot_unbind_all(ingot_instance* instance);
+/* Forgets all bindings; the caller may then free the memory. The cache stays. STATE, IN_USE. */
+ingot_status ingot_unbind_all(ingot_instance* instance);
+
+/* To be called before memory is unmapped or serves another purpose: slots that are bound in
+ * [address, address + nbytes) are not bound any more, and the cache forgets all sets that touch it.
+ * address NULL: everything, whatever nbytes says. STATE, IN_USE. */
+ingot_status ingot_invalidate(ingot_instance* instance, const void* address, uint64_t nbytes);
+
+typedef struct ingot_bind_info {
+  uint32_t capacity; /* 0: no cache */
+  uint32_t used;
+  uint64_t hits;      /* lists that were found */
+  uint64_t misses;    /* and lists that were not, refused ones among them; empty ones are neither */
+  uint64_t evictions; /* sets that made room */
+  uint64_t invalidated; /* sets forgotten by ingot_invalidate or for a newer generation */
+} ingot_bind_info;
+
+/* Since the instance was made. Never fails. */
+void ingot_bind_describe(const ingot_instance* instance, ingot_bind_info* info);
 
 enum {
   INGOT_FRAME_CLAMPED = 1, /* an index was out of range and was clamped */
   INGOT_FRAME_FILLED = 2,  /* a warp was replaced by its fill value */
   INGOT_FRAME_STALE = 4,   /* a camera frame was seen before, by its sequence number */
-  INGOT_FRAME_OLD = 8      /* a camera frame is older than the artifact allows */
+  INGOT_FRAME_OLD = 8,     /* a camera frame is older than the artifact allows */
+  INGOT_FRAME_STAGED = 16, /* memory that is not coherent was copied */
+  INGOT_FRAME_AHEAD = 32   /* a time stamp is later than now: of another clock, or made up */
 };
 
 typedef struct ingot_frame {
@@ -602,13 +659,16 @@ typedef struct ingot_frame {
   uint32_t valid;       /* 1: the outputs may be used (accepted, not filled) */
   uint32_t flags;       /* INGOT_FRAME_* */
   uint32_t slot;        /* slot of the error or of the first flag, else INGOT_NONE */
-  uint32_t call;        /* RUN_FAILED: the call, else INGOT_NONE */
+  uint32_t call;        /* RUN_FAILED: the call. DEADLINE: the call that was not begun any more,
+                           INGOT_NONE if all were made. Else INGOT_NONE */
   int32_t result;       /* RUN_FAILED: what the program returned, all parts or-ed */
   uint32_t taken_over;  /* parts of absent or late workers that the caller did itself */
   uint64_t element;     /* OUTPUT_NONFINITE: index of the first such element */
   uint64_t generation;  /* number of frames run so far; a holder of outputs that compares it detects
                            that they were overwritten */
   uint64_t nanoseconds; /* wall-clock time of the call */
+  uint64_t copied_nbytes; /* of inputs, copied at the start of the frame */
+  uint64_t age_us;        /* of the oldest camera frame when the frame began; 0 if none is known */
 } ingot_frame;
 
 /* Runs one frame on the calling thread. The floating-point control register is set as the artifact
@@ -621,14 +681,23 @@ typedef struct ingot_frame {
  *   OUTPUT_NONFINITE     a next state or, with CHECK_OUTPUTS, an output; states keep their old
  *                        values
  *   INDEX_CLAMPED        accepted and valid, unless REFUSE_CLAMPED
- *   IN_USE               another thread runs a frame (instances of several workers only); nothing
- * ran After a frame that was not accepted the content of bound by_pointer outputs is undefined;
- * copied outputs still hold the last accepted frame. */
+ *   DEADLINE             it took longer than options.deadline_us; states keep their old values. The
+ *                        clock is read before each call and before the frame is accepted; a call
+ *                        that was begun is finished, and copying outputs out is not counted
+ *   IN_USE               another call is inside of the instance; nothing ran
+ *   STATE                no instance; nothing ran
+ * After a frame that was not accepted the content of bound by_pointer outputs is undefined; copied
+ * outputs still hold the last accepted frame. The next ingot_run is always possible. */
 ingot_status ingot_run(ingot_instance* instance, ingot_frame* frame);
 
+/* 1 if the outputs are still those of the frame that returned this generation, and that frame was
+ * valid. 0 once another frame began, accepted or not, after a reset, and for frames that were not
+ * valid: then they must not be used. It is about the memory that was bound during that frame. */
+uint32_t ingot_outputs_valid(const ingot_instance* instance, uint64_t generation);
+
 /* States back to their initial values, sequence numbers forgotten; bindings stay. Afterwards the
- * instance gives the same bytes as a new one. */
-void ingot_reset(ingot_instance* instance);
+ * instance gives the same bytes as a new one. STATE, IN_USE. */
+ingot_status ingot_reset(ingot_instance* instance);
 
 /* Memory of a slot. States: the value that the next frame will read. Outputs: the bound memory, or
  * the instance's own if the slot is not bound; that is overwritten by the next run, accepted or
@@ -636,11 +705,11 @@ void ingot_reset(ingot_instance* instance);
 const void* ingot_slot_data(const ingot_instance* instance, uint32_t slot);
 
 /* Replaces the value of a state between frames. nbytes must be the slot's.
- * Errors: ARG_UNKNOWN (no such state), ARG_NULL, ARG_LENGTH. */
+ * Errors: STATE, IN_USE, ARG_UNKNOWN (no such state), ARG_NULL, ARG_LENGTH. */
 ingot_status ingot_set_state(ingot_instance* instance, uint32_t slot, const void* data,
                              uint64_t nbytes);
 
-/* Turns per-call timing on, or off with NULL. */
+/* Turns per-call timing on, or off with NULL. In the hook: from the next call of the list on. */
 void ingot_set_call_hook(ingot_instance* instance, ingot_call_hook hook, void* user);
 
 /* ---------------------------------------------------------------- workers */
@@ -652,7 +721,7 @@ void ingot_set_call_hook(ingot_instance* instance, ingot_call_hook hook, void* u
  * caller does itself, with the same bytes. While a thread is inside it must not be ended or
  * unwound, and it runs generated code on its own stack (ingot_variant_info.stack_nbytes and 4 KiB).
  * The floating-point control register is set meanwhile and restored before return.
- * Returns 0 after ingot_stop_work, also if that came first; WORKER_NUMBER; WORKER_TAKEN. */
+ * Returns 0 after ingot_stop_work, also if that came first; STATE; WORKER_NUMBER; WORKER_TAKEN. */
 ingot_status ingot_work(ingot_instance* instance, uint32_t worker);
 
 /* Sends all workers out for good, those that come later too. Any thread may call it, at any time

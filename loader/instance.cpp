@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint32_t kStep = 27;
 constexpr uint32_t kMaxSpinUs = 1000000;
+constexpr uint32_t kMaxBindSets = 4096;
 
 // Handing a call out and waiting for its parts takes about half a microsecond, in which one core
 // moves this many bytes between the second cache and registers.
@@ -45,6 +46,20 @@ ingot_status allocate_arenas(ingot_instance* instance, const Tables& tables, con
     }
   }
   return kOk;
+}
+
+// Memory for what may only be copied although its slot is by pointer.
+bool allocate_staging(ingot_instance* instance, const Tables& tables) {
+  for (uint32_t i = 0; i < tables.io.count; ++i) {
+    Slot& slot = instance->slots[i];
+    if (!slot.by_pointer || slot.io.nbytes == 0) continue;
+    const size_t alignment = size_t{1} << tables.buffers[slot.buffer].align_log2;
+    const size_t page = page_size();
+    slot.staging =
+        map_memory(static_cast<size_t>(slot.io.nbytes), alignment > page ? alignment : page);
+    if (slot.staging.address == nullptr) return false;
+  }
+  return true;
 }
 
 const uint8_t* initial_data(const ingot_artifact& artifact, const IngotBufferRecord& b) {
@@ -124,6 +139,18 @@ void plan_calls(ingot_instance* instance, const Tables& tables) {
 
 }  // namespace
 
+Hold::Hold(ingot_instance* instance) : instance_(instance) {
+  if (instance == nullptr) {
+    status_ = INGOT_E_STATE;
+  } else if (!instance->held.change(0, 1)) {
+    status_ = INGOT_E_IN_USE;
+  }
+}
+
+Hold::~Hold() {
+  if (status_ == kOk) instance_->held.set(0);
+}
+
 void set_buffer(ingot_instance* instance, uint32_t buffer, uint8_t* address) {
   instance->buffer_address[buffer] = address;
   uint32_t entry = instance->first_pointer_of_buffer[buffer];
@@ -141,13 +168,19 @@ ingot_status create_instance(const ingot_artifact& artifact, const ingot_instanc
   auto* instance = static_cast<ingot_instance*>(std::calloc(1, sizeof(ingot_instance)));
   if (instance == nullptr) return place.fail(INGOT_E_NOMEM);
   instance->artifact = &artifact;
+  artifact.instances.add_one();
   instance->flags = options.flags;
+  instance->deadline_nanoseconds = uint64_t{options.deadline_us} * 1000;
   ingot_status status = kOk;
   if (!allocate_tables(instance, tables)) status = place.fail(INGOT_E_NOMEM);
   if (options.workers > 1) {
     const uint32_t spin_us = options.spin_us != 0 ? options.spin_us : INGOT_SPIN_US;
     instance->crew = create_crew(options.workers, uint64_t{spin_us} * 1000);
     if (instance->crew == nullptr) status = place.fail(INGOT_E_NOMEM);
+  }
+  if (options.bind_sets > 0) {
+    instance->cache = create_bind_cache(options.bind_sets, tables.io.count);
+    if (instance->cache == nullptr) status = place.fail(INGOT_E_NOMEM);
   }
   if (status == kOk) status = allocate_arenas(instance, tables, place);
   if (status != kOk) {
@@ -159,6 +192,10 @@ ingot_status create_instance(const ingot_artifact& artifact, const ingot_instanc
     instance->slots[i].next_buffer = kNone;
   }
   place_buffers(instance, tables);
+  if ((options.flags & INGOT_RUN_STAGING) != 0 && !allocate_staging(instance, tables)) {
+    ingot_instance_destroy(instance);
+    return place.fail(INGOT_E_NOMEM);
+  }
   plan_calls(instance, tables);
   ingot_reset(instance);
   *created = instance;
@@ -186,6 +223,11 @@ ingot_status ingot_instance_create(const ingot_artifact* artifact,
   if (given.spin_us > kMaxSpinUs) {
     return place.fail(INGOT_E_STATE, kNone, given.spin_us, kMaxSpinUs);
   }
+  if (given.bind_sets == 0) given.bind_sets = INGOT_BIND_SETS;
+  if (given.bind_sets == INGOT_NONE) given.bind_sets = 0;
+  if (given.bind_sets > kMaxBindSets) {
+    return place.fail(INGOT_E_STATE, kNone, given.bind_sets, kMaxBindSets);
+  }
   const uint32_t most = artifact->tables.record->threads;
   if (given.workers > most) {
     return place.fail(INGOT_E_WORKER_LIMIT, kNone, given.workers, most);
@@ -195,10 +237,18 @@ ingot_status ingot_instance_create(const ingot_artifact* artifact,
 
 ingot_status ingot_instance_destroy(ingot_instance* instance) {
   if (instance == nullptr) return kOk;
-  const bool running = instance->crew != nullptr && instance->crew->running.get() != 0;
-  if (running || ingot_workers_inside(instance) > 0) return INGOT_E_IN_USE;
+  if (!instance->held.change(0, 1)) return INGOT_E_IN_USE;
+  if (ingot_workers_inside(instance) > 0) {
+    instance->held.set(0);
+    return INGOT_E_IN_USE;
+  }
   free_crew(instance->crew);
   for (Mapping& arena : instance->arenas) unmap(&arena);
+  for (uint32_t i = 0; instance->slots != nullptr && i < instance->artifact->tables.io.count; ++i) {
+    unmap(&instance->slots[i].staging);
+  }
+  instance->artifact->instances.remove_one();
+  std::free(instance->cache);
   std::free(instance->slots);
   std::free(instance->calls);
   std::free(instance->buffer_address);
@@ -210,7 +260,10 @@ ingot_status ingot_instance_destroy(ingot_instance* instance) {
   return kOk;
 }
 
-void ingot_reset(ingot_instance* instance) {
+ingot_status ingot_reset(ingot_instance* instance) {
+  const Hold hold(instance);
+  INGOT_RETURN_IF(hold.status());
+  instance->valid_generation = 0;
   const Tables& tables = instance->artifact->tables;
   for (uint32_t i = 0; i < tables.buffers.count; ++i) {
     const IngotBufferRecord& b = tables.buffers[i];
@@ -223,10 +276,11 @@ void ingot_reset(ingot_instance* instance) {
     }
   }
   for (uint32_t i = 0; i < tables.io.count; ++i) instance->slots[i].has_last_sequence = false;
+  return kOk;
 }
 
 const void* ingot_slot_data(const ingot_instance* instance, uint32_t slot) {
-  if (slot >= instance->artifact->tables.io.count) return nullptr;
+  if (instance == nullptr || slot >= instance->artifact->tables.io.count) return nullptr;
   const Slot& s = instance->slots[slot];
   if (s.io.direction == INGOT_DIRECTION_INPUT) return nullptr;
   return s.bound.is_bound ? s.bound.data : instance->buffer_address[s.buffer];
@@ -234,6 +288,8 @@ const void* ingot_slot_data(const ingot_instance* instance, uint32_t slot) {
 
 ingot_status ingot_set_state(ingot_instance* instance, uint32_t slot, const void* data,
                              uint64_t nbytes) {
+  const Hold hold(instance);
+  INGOT_RETURN_IF(hold.status());
   if (slot >= instance->artifact->tables.io.count) return INGOT_E_ARG_UNKNOWN;
   const Slot& s = instance->slots[slot];
   if (s.io.direction != INGOT_DIRECTION_STATE) return INGOT_E_ARG_UNKNOWN;
@@ -245,6 +301,7 @@ ingot_status ingot_set_state(ingot_instance* instance, uint32_t slot, const void
 }
 
 void ingot_set_call_hook(ingot_instance* instance, ingot_call_hook hook, void* user) {
+  if (instance == nullptr) return;
   instance->hook = hook;
   instance->hook_user = user;
 }

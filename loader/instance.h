@@ -1,18 +1,20 @@
 // The mutable half of a replay: arenas, states, address tables. One artifact may have many.
 #pragma once
 
+#include "loader/bind_cache.h"
 #include "loader/internal.h"
-#include "loader/workers.h"
 
 namespace ingot::loader {
 
 // What the caller bound to a slot, reduced to what a frame needs.
-struct Bound {
-  uint8_t* data;
+struct Bound : Memory {
   uint64_t sequence;
   uint64_t age_us;
+  uint64_t timestamp_ns;
   bool has_sequence;
   bool has_age;
+  bool has_timestamp;
+  bool staged;    // the slot is by pointer, but this memory is only copied
   bool is_bound;  // a slot of no bytes may be bound to null
 };
 
@@ -22,9 +24,12 @@ struct Slot {
   uint32_t next_buffer;  // kNone unless a state with a second buffer
   bool by_pointer;
   bool has_last_sequence;
+  Mapping staging;  // of a slot by pointer, if asked for
   uint64_t last_sequence;
   Bound bound;
   Bound pending;  // while a list of bindings is being checked
+
+  bool copied() const { return !by_pointer || bound.staged; }
 };
 
 // A call, ready to be made.
@@ -51,9 +56,12 @@ struct Pointer {
 struct ingot_instance {
   const ingot_artifact* artifact;
   uint32_t flags;
+  ingot::loader::SharedWord held;  // by a call that changes the instance
   ingot_call_hook hook;
   void* hook_user;
   uint64_t generation;
+  uint64_t valid_generation;      // of the frame whose outputs may be used, or 0
+  uint64_t deadline_nanoseconds;  // 0: none
   ingot::loader::Mapping arenas[INGOT_MAX_ARENAS];
   uint8_t* arena_start[INGOT_MAX_ARENAS];
   ingot::loader::Slot* slots;
@@ -63,12 +71,29 @@ struct ingot_instance {
   ingot::loader::Pointer* pointers;
   const void** addresses;  // what programs get; parallel to `pointers`
   uint64_t* scalars;
-  ingot::loader::Crew* crew;  // null with one worker
+  ingot::loader::Crew* crew;        // null with one worker
+  ingot::loader::BindCache* cache;  // null if there is none
 };
 
 namespace ingot::loader {
 
-// Without the question whether the artifact may run already: for the self-test.
+// Keeps other calls out of the instance: those of a hook, and of other threads.
+class Hold {
+ public:
+  explicit Hold(ingot_instance* instance);
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  ~Hold();
+
+  ingot_status status() const { return status_; }
+
+ private:
+  ingot_instance* instance_;
+  ingot_status status_ = kOk;
+};
+
+// Without the question whether the artifact may run already: for the self-test. bind_sets is taken
+// as it is.
 ingot_status create_instance(const ingot_artifact& artifact, const ingot_instance_options& options,
                              ingot_instance** instance, ingot_error* error);
 

@@ -9,6 +9,7 @@
 #include "loader/ingot_loader.h"
 #include "loader/sha256.h"
 #include "loader/system_memory.h"
+#include "loader/workers.h"
 
 namespace ingot::loader {
 
@@ -152,6 +153,7 @@ struct ingot_artifact {
   ingot::loader::Mapping code;
   ingot::loader::CodePlace* code_places;
   uint32_t code_count;
+  mutable ingot::loader::SharedWord instances;
 
   const IngotSectionEntry& section(uint32_t index) const {
     return reinterpret_cast<const IngotSectionEntry*>(content + INGOT_HEADER_SIZE)[index];
@@ -230,6 +232,12 @@ struct Extent {
 };
 bool measure(uint32_t dtype, uint32_t rank, const uint32_t* shape, const uint64_t* strides,
              Extent* extent);
+
+// ---- camera layouts -----------------------------------------------------------------------------
+
+ingot_layout layout_of(const IngotCameraRecord& camera);
+bool same_layout(const ingot_layout& a, const ingot_layout& b);
+void store_layout(uint64_t to[6], const ingot_layout& layout);
 
 // ---- processor ----------------------------------------------------------------------------------
 

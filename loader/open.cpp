@@ -326,12 +326,14 @@ ingot_status ingot_open_fd(int fd, const ingot_policy* policy, const ingot_load_
   return open_source_as(source, policy, options, artifact, error);
 }
 
-void ingot_close(ingot_artifact* artifact) {
-  if (artifact == nullptr) return;
+ingot_status ingot_close(ingot_artifact* artifact) {
+  if (artifact == nullptr) return kOk;
+  if (artifact->instances.get() != 0) return INGOT_E_IN_USE;
   unmap(&artifact->code);
   unmap(&artifact->copy);
   std::free(artifact->code_places);
   std::free(artifact);
+  return kOk;
 }
 
 ingot_status ingot_verify_all_variants(const ingot_artifact* artifact, ingot_error* error) {

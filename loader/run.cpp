@@ -15,8 +15,8 @@ constexpr uint32_t kPlainControl = INGOT_FP_AARCH64_DEFAULT;
 
 class FrameRun {
  public:
-  FrameRun(ingot_instance* instance, ingot_frame* frame)
-      : instance_(*instance), tables_(instance->artifact->tables), frame_(*frame) {}
+  FrameRun(ingot_instance* instance, ingot_frame* frame, uint64_t begin)
+      : instance_(*instance), tables_(instance->artifact->tables), frame_(*frame), begin_(begin) {}
 
   void run();
 
@@ -26,6 +26,8 @@ class FrameRun {
   void copy_inputs();
   bool check_transforms();
   void note_frames();
+  uint32_t note_age(const Slot& slot);
+  bool in_time(uint32_t call);
   bool make_calls();
   bool make_call(uint32_t index);
   int32_t run_program(const PlannedCall& call);
@@ -44,6 +46,7 @@ class FrameRun {
   ingot_instance& instance_;
   const Tables& tables_;
   ingot_frame& frame_;
+  uint64_t begin_;
   uint64_t filled_ = 0;  // one bit for each transform whose warp is replaced
 };
 
@@ -68,9 +71,10 @@ void FrameRun::poison() {
 void FrameRun::copy_inputs() {
   for (uint32_t i = 0; i < tables_.io.count; ++i) {
     const Slot& slot = instance_.slots[i];
-    if (slot.io.direction != INGOT_DIRECTION_INPUT || slot.by_pointer || slot.io.nbytes == 0) {
+    if (slot.io.direction != INGOT_DIRECTION_INPUT || !slot.copied() || slot.io.nbytes == 0) {
       continue;
     }
+    frame_.copied_nbytes += slot.io.nbytes;
     std::memcpy(instance_.buffer_address[slot.buffer], slot.bound.data,
                 static_cast<size_t>(slot.io.nbytes));
   }
@@ -96,20 +100,38 @@ bool FrameRun::check_transforms() {
   return true;
 }
 
+// How old a camera frame was when this frame began, by its stamp or by what the caller says.
+uint32_t FrameRun::note_age(const Slot& slot) {
+  const Bound& bound = slot.bound;
+  uint32_t flags = 0;
+  uint64_t age_us = bound.has_age ? bound.age_us : 0;
+  if (bound.has_timestamp) {
+    if (bound.timestamp_ns > begin_) {
+      flags = INGOT_FRAME_AHEAD;
+    } else if ((begin_ - bound.timestamp_ns) / 1000 > age_us) {
+      age_us = (begin_ - bound.timestamp_ns) / 1000;
+    }
+  }
+  if (age_us > frame_.age_us) frame_.age_us = age_us;
+  const uint32_t limit = tables_.cameras[slot.io.camera].max_age_us;
+  if (limit != 0 && age_us > limit) flags |= INGOT_FRAME_OLD;
+  return flags;
+}
+
 // Frames that were seen before or are too old are used, but not silently.
 void FrameRun::note_frames() {
   for (uint32_t i = 0; i < tables_.io.count; ++i) {
     Slot& slot = instance_.slots[i];
-    if (slot.io.camera == kNone) continue;
     const Bound& bound = slot.bound;
-    uint32_t flags = 0;
+    if (bound.staged) frame_.flags |= INGOT_FRAME_STAGED;
+    if (slot.io.camera == kNone) continue;
+    uint32_t flags = note_age(slot);
     if (bound.has_sequence) {
-      if (slot.has_last_sequence && bound.sequence <= slot.last_sequence) flags = INGOT_FRAME_STALE;
+      if (slot.has_last_sequence && bound.sequence <= slot.last_sequence)
+        flags |= INGOT_FRAME_STALE;
       slot.has_last_sequence = true;
       slot.last_sequence = bound.sequence;
     }
-    const uint32_t limit = tables_.cameras[slot.io.camera].max_age_us;
-    if (bound.has_age && limit != 0 && bound.age_us > limit) flags |= INGOT_FRAME_OLD;
     if (flags != 0 && frame_.slot == kNone) frame_.slot = i;
     frame_.flags |= flags;
   }
@@ -164,8 +186,17 @@ bool FrameRun::skip_call(uint32_t index) {
   return skipped;
 }
 
+// A deadline is looked at between calls: what runs is never cut off.
+bool FrameRun::in_time(uint32_t call) {
+  const uint64_t limit = instance_.deadline_nanoseconds;
+  if (limit == 0 || now_nanoseconds() - begin_ <= limit) return true;
+  frame_.call = call;
+  return reject(INGOT_E_DEADLINE, kNone);
+}
+
 bool FrameRun::make_calls() {
   for (uint32_t i = 0; i < tables_.calls.count; ++i) {
+    if (!in_time(i)) return false;
     const uint64_t begin = instance_.hook != nullptr ? now_nanoseconds() : 0;
     const bool skipped = filled_ != 0 && skip_call(i);
     if (!skipped && !make_call(i)) return false;
@@ -248,7 +279,7 @@ void FrameRun::accept() {
       set_buffer(&instance_, slot.buffer, instance_.buffer_address[slot.next_buffer]);
       set_buffer(&instance_, slot.next_buffer, state);
     }
-    const bool copied_out = slot.io.direction == INGOT_DIRECTION_OUTPUT && !slot.by_pointer &&
+    const bool copied_out = slot.io.direction == INGOT_DIRECTION_OUTPUT && slot.copied() &&
                             slot.bound.is_bound && slot.io.nbytes > 0;
     if (copied_out) {
       std::memcpy(slot.bound.data, instance_.buffer_address[slot.buffer],
@@ -274,7 +305,7 @@ void FrameRun::run() {
     good = make_calls();
   }
   write_fp_control(host_control);
-  if (good && check_finite()) accept();
+  if (good && check_finite() && in_time(kNone)) accept();
 }
 
 }  // namespace
@@ -294,12 +325,17 @@ ingot_status ingot_run(ingot_instance* instance, ingot_frame* frame) {
   if (frame == nullptr) frame = &own;
   std::memset(frame, 0, sizeof *frame);
   frame->slot = frame->call = INGOT_NONE;
-  ingot::loader::Crew* crew = instance->crew;
-  if (crew != nullptr && !crew->running.change(0, 1)) return frame->status = INGOT_E_IN_USE;
+  const ingot::loader::Hold hold(instance);
+  if (hold.status() != ingot::loader::kOk) return frame->status = hold.status();
   const uint64_t begin = ingot::loader::now_nanoseconds();
-  ingot::loader::FrameRun(instance, frame).run();
+  instance->valid_generation = 0;
+  ingot::loader::FrameRun(instance, frame, begin).run();
   frame->generation = ++instance->generation;
+  if (frame->valid != 0) instance->valid_generation = frame->generation;
   frame->nanoseconds = ingot::loader::now_nanoseconds() - begin;
-  if (crew != nullptr) crew->running.set(0);
   return frame->status;
+}
+
+uint32_t ingot_outputs_valid(const ingot_instance* instance, uint64_t generation) {
+  return instance != nullptr && generation != 0 && instance->valid_generation == generation ? 1 : 0;
 }

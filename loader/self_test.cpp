@@ -190,8 +190,7 @@ ingot_status SelfTest::prepare() {
     binding.data = memory_[i].address;
     ingot_layout layout = {};
     if (slot.io.camera != kNone) {
-      const IngotCameraRecord& c = tables_.cameras[slot.io.camera];
-      layout = {c.width, c.height, c.stride, c.y_height, c.uv_height, 0, c.uv_offset};
+      layout = layout_of(tables_.cameras[slot.io.camera]);
       binding.layout = &layout;
     }
     INGOT_RETURN_IF(ingot_bind(instance_, &binding, 1, place_.error));

@@ -88,9 +88,11 @@ constexpr char k_ARG_UNKNOWN[] = "there is no such slot or index";
 constexpr char k_ARG_DUPLICATE[] = "a slot is named twice";
 constexpr char k_ARG_OVERLAP[] = "memory of two slots overlaps";
 constexpr char k_ARG_LAYOUT[] = "the frame layout differs";
+constexpr char k_ARG_GENERATION[] = "the memory was mapped anew since";
 constexpr char k_RUN_FAILED[] = "a program reported failure";
 constexpr char k_OUTPUT_NONFINITE[] = "an output or state is not finite";
 constexpr char k_INDEX_CLAMPED[] = "an index was out of range and was clamped";
+constexpr char k_DEADLINE[] = "the frame took longer than allowed";
 constexpr char k_TRANSFORM_NOT_FINITE[] = "a transform is not finite";
 constexpr char k_TRANSFORM_NONE_YET[] = "there is no transform yet";
 constexpr char k_TRANSFORM_DEGENERATE[] = "a transform is degenerate";
@@ -98,7 +100,7 @@ constexpr char k_TRANSFORM_OUT_OF_RANGE[] = "a transform leaves the range of coo
 constexpr char k_WORKER_LIMIT[] = "more workers than the artifact was made for";
 constexpr char k_WORKER_NUMBER[] = "there is no such worker";
 constexpr char k_WORKER_TAKEN[] = "another thread is this worker";
-constexpr char k_IN_USE[] = "another thread is inside of the instance";
+constexpr char k_IN_USE[] = "another call is inside, or an instance exists";
 
 struct StatusRow {
   uint16_t number;
@@ -155,7 +157,8 @@ INGOT_SAME(INGOT_STATUS_IO_SYSTEM, INGOT_E_SYSTEM_IO);
 INGOT_SAME(INGOT_STATUS_WORKSPACE, INGOT_E_WORKSPACE);
 INGOT_SAME(INGOT_STATUS_SELFTEST, INGOT_E_SELFTEST);
 INGOT_SAME(INGOT_STATUS_ARG_LAYOUT, INGOT_E_ARG_LAYOUT);
-INGOT_SAME(INGOT_STATUS_INDEX_CLAMPED, INGOT_E_INDEX_CLAMPED);
+INGOT_SAME(INGOT_STATUS_ARG_GENERATION, INGOT_E_ARG_GENERATION);
+INGOT_SAME(INGOT_STATUS_DEADLINE, INGOT_E_DEADLINE);
 INGOT_SAME(INGOT_STATUS_TRANSFORM_NONE, INGOT_E_TRANSFORM_NONE_YET);
 INGOT_SAME(INGOT_STATUS_TRANSFORM_RANGE, INGOT_E_TRANSFORM_OUT_OF_RANGE);
 INGOT_SAME(INGOT_STATUS_WORKER_LIMIT, INGOT_E_WORKER_LIMIT);
@@ -177,7 +180,7 @@ int ingot_status_exit_code(ingot_status status) {
   if (status == INGOT_E_NONE) return 0;
   if (status == INGOT_E_OUTPUT_NONFINITE) return 7;
   if (status == INGOT_E_INDEX_CLAMPED) return 3;
-  if (status >= INGOT_E_ARG_NULL && status <= INGOT_E_ARG_LAYOUT) return 3;
+  if (status >= INGOT_E_ARG_NULL && status <= INGOT_E_ARG_GENERATION) return 3;
   const StatusRow* row = find_row(status);
   return row != nullptr && row->exit_code != 0 ? row->exit_code : 70;
 }

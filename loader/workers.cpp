@@ -121,6 +121,7 @@ int32_t run_parts(ingot_instance* instance, const PlannedCall& call, uint32_t* t
 using namespace ingot::loader;
 
 ingot_status ingot_work(ingot_instance* instance, uint32_t worker) {
+  if (instance == nullptr) return INGOT_E_STATE;
   Crew* crew = instance->crew;
   if (crew == nullptr || worker == 0 || worker >= crew->count) return INGOT_E_WORKER_NUMBER;
   if (!crew->posts[worker].inside.change(0, 1)) return INGOT_E_WORKER_TAKEN;
@@ -135,7 +136,7 @@ ingot_status ingot_work(ingot_instance* instance, uint32_t worker) {
 }
 
 void ingot_stop_work(ingot_instance* instance) {
-  Crew* crew = instance->crew;
+  Crew* crew = instance != nullptr ? instance->crew : nullptr;
   if (crew == nullptr) return;
   crew->stopped.set(1);
   crew->work.ring();
@@ -143,7 +144,7 @@ void ingot_stop_work(ingot_instance* instance) {
 
 uint32_t ingot_workers_inside(const ingot_instance* instance) {
   uint32_t inside = 0;
-  const Crew* crew = instance->crew;
+  const Crew* crew = instance != nullptr ? instance->crew : nullptr;
   for (uint32_t i = 1; crew != nullptr && i < crew->count; ++i)
     inside += crew->posts[i].inside.get();
   return inside;

@@ -23,6 +23,7 @@ class SharedWord {
                                        __ATOMIC_SEQ_CST);
   }
   void add_one() { __atomic_fetch_add(&value_, 1, __ATOMIC_SEQ_CST); }
+  void remove_one() { __atomic_fetch_sub(&value_, 1, __ATOMIC_SEQ_CST); }
   uint32_t* address() { return &value_; }
 
  private:
@@ -56,7 +57,6 @@ struct alignas(kLine) Crew {
   uint32_t count;  // workers, the caller included
   uint64_t spin_nanoseconds;
   SharedWord stopped;
-  SharedWord running;        // a frame
   const PlannedCall* call;   // of the open offers
   alignas(kLine) Bell work;  // workers wait for offers
   alignas(kLine) Bell done;  // the caller waits for results

@@ -127,15 +127,25 @@ TEST_F(Signing, TheProductsOfPolicyAndCommandLineBothHold) {
 
 // The loader wants 32 bytes; keygen writes a PEM file whose last bytes they are.
 TEST_F(Signing, KeysOfProgramsThatLinkTheLoader) {
-  const ToolResult pem = run_embed(folder.path(), {"m.ingot", "a.pub", "2"});
+  const ToolResult pem = run_embed(folder.path(), {"m.ingot", "a.pub", "--frames", "2"});
   EXPECT_EQ(pem.exit, 8);
   EXPECT_NE(pem.errors.find("PEM"), std::string::npos) << pem.errors;
   ASSERT_EQ(std::system(("cd '" + folder.path().string() +
                          "' && sed '/^-----/d' a.pub | base64 -d | tail -c 32 >a.raw")
                             .c_str()),
             0);
-  const ToolResult raw = run_embed(folder.path(), {"m.ingot", "a.raw", "2"});
+  const ToolResult raw = run_embed(folder.path(), {"m.ingot", "a.raw", "--frames", "2"});
   EXPECT_EQ(raw.exit, 0) << raw.errors;
+  for (const char* text :
+       {"p99.9", "readback", "2 frames at 20 Hz", " 0 missed deadlines", "hits"}) {
+    EXPECT_NE(raw.output.find(text), std::string::npos) << text << "\n" << raw.output;
+  }
+  const ToolResult fast =
+      run_embed(folder.path(), {"--back-to-back", "m.ingot", "a.raw", "--frames", "300"});
+  EXPECT_EQ(fast.exit, 0) << fast.errors;
+  EXPECT_NE(fast.output.find("300 frames back to back"), std::string::npos) << fast.output;
+  EXPECT_EQ(run_embed(folder.path(), {"m.ingot", "a.raw", "--frames"}).exit, 2);
+  EXPECT_EQ(run_embed(folder.path(), {"m.ingot", "a.raw", "--rate", "0"}).exit, 2);
   const ToolResult replayed = run_replay(folder.path(), {"m.ingot", "--pub-hex", "a.pub"});
   EXPECT_EQ(replayed.exit, 2);
   EXPECT_NE(replayed.errors.find("--pub 'a.pub'"), std::string::npos) << replayed.errors;
