@@ -9,6 +9,7 @@
 #include "compiler/interpreter_runner.h"
 #include "compiler/lowering/schedule.h"
 #include "compiler/passes/fold_constants.h"
+#include "compiler/passes/sort_nodes.h"
 #include "compiler/passes/widen_floats.h"
 #include "compiler/plan/plan.h"
 #include "compiler/program/build_program.h"
@@ -131,6 +132,13 @@ Result<void> check_code(const Plan& plan, const CompileOptions& options, const s
   return {};
 }
 
+std::size_t count_operations(const Graph& graph) {
+  return static_cast<std::size_t>(std::ranges::count_if(graph.nodes, [](const Node& node) {
+    return !std::holds_alternative<InputOp>(node.op) &&
+           !std::holds_alternative<ConstantOp>(node.op);
+  }));
+}
+
 Result<CompiledVariant> compile_variant(const std::string& camera, const Graph& graph,
                                         const Target& target,
                                         const std::vector<SharedReference>& references,
@@ -142,11 +150,13 @@ Result<CompiledVariant> compile_variant(const std::string& camera, const Graph& 
   const bool optimize = options.optimization > 0;
   const std::string where = camera.empty() ? target.name : target.name + ", " + camera;
 
+  INGOT_ASSIGN(const Plan unfused, make_plan(graph, target, PlanOptions{false, false}));
   progress(options, "plan " + where);
   begins(options, "make-plan");
   INGOT_ASSIGN(const Plan plan, make_plan(graph, target, PlanOptions{optimize, optimize}));
   INGOT_RETURN_IF_ERROR(validate_plan(plan));
   trace(options, "make-plan", print_plan(plan));
+  variant.fusion = {0, unfused.kernels.size(), plan.kernels.size()};
 
   progress(options, "schedule " + where);
   BuildOptions build;
@@ -208,8 +218,11 @@ Result<Compiled> compile(const CompileInput& input, const CompileOptions& option
     INGOT_RETURN_IF_ERROR(validate_graph(variant.graph));
     trace(options, "import", print_graph(variant.graph));
     progress(options, "fold constants");
+    begins(options, "sort-nodes");
+    const Graph sorted = sort_nodes(variant.graph);
+    trace(options, "sort-nodes", print_graph(sorted));
     begins(options, "fold-constants");
-    INGOT_ASSIGN(const Graph graph, fold_constants(variant.graph, runner));
+    INGOT_ASSIGN(const Graph graph, fold_constants(sorted, runner));
     INGOT_RETURN_IF_ERROR(validate_graph(graph));
     trace(options, "fold-constants", print_graph(graph));
 
@@ -229,6 +242,7 @@ Result<Compiled> compile(const CompileInput& input, const CompileOptions& option
     for (const Target& target : options.targets) {
       INGOT_ASSIGN(CompiledVariant made,
                    compile_variant(variant.camera, wide, target, references, options, generator));
+      made.fusion.nodes = count_operations(sorted);
       compiled.variants.push_back(std::move(made));
     }
   }
@@ -240,6 +254,7 @@ Result<Compiled> compile(const CompileInput& input, const CompileOptions& option
 const std::vector<PassInfo>& pass_list() {
   static const std::vector<PassInfo> passes = [] {
     std::vector<PassInfo> list = {
+        {"sort-nodes", "graph", "an order that does not depend on that of the file"},
         {"fold-constants", "graph", "computes what depends on no input"},
         {"to-double", "graph", "the graph in double precision, for references"},
         {"widen-halves", "graph", "half precision as storage only: f32 between inputs and outputs"},
@@ -267,7 +282,7 @@ Result<std::string> run_fold(std::string_view text) {
   return print_graph(folded);
 }
 
-Result<std::string> run_widening(Graph (*pass)(const Graph&), std::string_view text) {
+Result<std::string> run_on_graph(Graph (*pass)(const Graph&), std::string_view text) {
   INGOT_ASSIGN(const Graph graph, parse_graph(text));
   INGOT_RETURN_IF_ERROR(validate_graph(graph));
   return print_graph(pass(graph));
@@ -320,9 +335,10 @@ Result<std::string> run_plan_memory(std::string_view text) {
 }  // namespace
 
 Result<std::string> run_pass(const std::string& name, std::string_view text) {
+  if (name == "sort-nodes") return run_on_graph(sort_nodes, text);
   if (name == "fold-constants") return run_fold(text);
-  if (name == "to-double") return run_widening(to_double, text);
-  if (name == "widen-halves") return run_widening(widen_halves, text);
+  if (name == "to-double") return run_on_graph(to_double, text);
+  if (name == "widen-halves") return run_on_graph(widen_halves, text);
   if (name == "make-plan") return run_make_plan(text);
   if (name == "lower-kernel") return run_lower(text);
   for (const RangedPass& pass : ranged_passes()) {
