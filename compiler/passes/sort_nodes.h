@@ -7,7 +7,8 @@
 namespace ingot {
 
 // Inputs first, in their order; then what the outputs and next states need, each operand before
-// its reader and as late as possible. Nodes that nothing needs are gone.
+// its reader and as late as possible, but for values that are only moved, which are moved at once.
+// Nodes that nothing needs are gone.
 [[nodiscard]] Graph sort_nodes(const Graph& graph);
 
 }  // namespace ingot

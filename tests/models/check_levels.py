@@ -3,6 +3,10 @@
 all outputs and next states of every frame agree within the float policy (a share of the largest
 magnitude; integers are equal, bytes may be one step off, which is counted).
 
+Where a model compares floats, last bits choose between values that lie apart, as between two
+neighbours that tie for a peak. As for the references that compile makes, such a model may be tried with
+other inputs, but only if no more than one element in a thousand jumps; how often is printed.
+
 usage: check_levels.py TARGET STEPS MODEL...      mnist, driving_policy-o17, ..., or all
 example: check_levels.py x86-64-v3 3 silero_vad_v5
 
@@ -15,14 +19,24 @@ import sys
 import time
 
 import model_cases
+import onnx_file
 import support
 from replay import REPLAY
 
 LIMIT = float(os.environ.get('INGOT_LEVELS_LIMIT', '600'))
 
 
+COMPARING = {'ArgMax', 'ArgMin', 'Ceil', 'Equal', 'Floor', 'Greater', 'GreaterOrEqual', 'Less',
+             'LessOrEqual', 'Round', 'Sign'}
+MOST_SEEDS, BETWEEN_SEEDS = 12, 1000
+
+
 class Differs(Exception):
-    pass
+    """`share`: of the elements, where values differ and nothing else does."""
+
+    def __init__(self, text, share=1.0):
+        super().__init__(text)
+        self.share = share
 
 
 def run(command):
@@ -83,25 +97,31 @@ def compare(name, expected, found, tolerance):
                                                                want[far[0]]))
         return 0.0, len(far)
     scale = max((abs(value) for value in want if value - value == 0), default=0)
-    worst = 0.0
+    worst, far = 0.0, []
     for i, (a, b) in enumerate(zip(got, want)):
         if a == b or (a != a and b != b):
             continue
         error = abs(a - b)
-        if not error <= tolerance * scale:
-            raise Differs('%s: element %d is %g and was %g; largest %g' % (name, i, a, b, scale))
-        worst = max(worst, error / scale)
+        if error <= tolerance * scale:
+            worst = max(worst, error / scale)
+        else:
+            far.append(i)
+    if far:
+        raise Differs('%s: element %d is %g and was %g; largest %g; %d of %d elements' % (
+            name, far[0], got[far[0]], want[far[0]], scale, len(far), len(want)),
+            len(far) / len(want))
     return worst, 0
 
 
-def check(model, target, steps, folder):
-    plain, fast = (Side(model, target, level, folder) for level in (0, 2))
+def run_frames(model, plain, fast, steps, seed, folder):
+    """(names of outputs, largest error, bytes that are one step off)"""
     outputs = set()
+    plain.before = fast.before = None
     worst, off = 0.0, 0
     # Without a state every frame is like the first.
     for step in range(steps if model.feedback else 1):
         frame = support.fresh_folder(os.path.join(folder, 'in%d' % step))
-        inputs = {spec['name']: model.input_file(spec, 1 + step, frame) for spec in model.inputs()}
+        inputs = {spec['name']: model.input_file(spec, seed + step, frame) for spec in model.inputs()}
         expected, found = plain.frame(step, inputs), fast.frame(step, inputs)
         names = sorted(os.listdir(expected))
         if names != sorted(os.listdir(found)) or not names:
@@ -111,6 +131,21 @@ def check(model, target, steps, folder):
                                        os.path.join(found, name), model.tolerance())
             worst, off = max(worst, error), off + steps_off
             outputs.add(name)
+    return outputs, worst, off
+
+
+def check(model, target, steps, folder):
+    plain, fast = (Side(model, target, level, folder) for level in (0, 2))
+    compares = not COMPARING.isdisjoint(onnx_file.operators(model.path))
+    for attempt in range(MOST_SEEDS):
+        try:
+            outputs, worst, off = run_frames(model, plain, fast, steps,
+                                             1 + attempt * BETWEEN_SEEDS, folder)
+            break
+        except Differs as problem:
+            if not compares or problem.share > 1e-3 or attempt + 1 == MOST_SEEDS:
+                raise
+            print('%s: jumps with input %d: %s' % (model.title, attempt, problem), flush=True)
     least = {name for run in model.case['runs'] for name in run['outputs']}
     if len(outputs) < len(least):
         raise Differs('%d of %d outputs were compared' % (len(outputs), len(least)))

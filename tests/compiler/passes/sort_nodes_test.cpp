@@ -45,6 +45,41 @@ TEST(SortNodes, OperandsComeRightBeforeTheirReaderInItsOrder) {
             "}\n");
 }
 
+// q and v are all that is ever read of %1; in the second graph something else is, too.
+TEST(SortNodes, ValuesThatAreOnlyMovedAreMovedAtOnce) {
+  const std::string before =
+      "graph \"g\" {\n"
+      "%0 = input f32[4] \"x\"\n"
+      "%1 = map.exp f32[4] %0\n"
+      "%2 = view f32[2] %1 [a0]\n"
+      "%3 = map.sin f32[2] %2\n"
+      "%4 = view f32[2] %1 [a0+2]\n"
+      "%5 = map.add f32[2] %3 %4\n"
+      "output \"y\" %5\n";
+  EXPECT_EQ(sorted_text(before + "}\n"),
+            "graph \"g\" {\n"
+            "  %0 = input f32[4] \"x\"\n"
+            "  %1 = map.exp f32[4] %0\n"
+            "  %2 = view f32[2] %1 [a0+2]\n"
+            "  %3 = view f32[2] %1 [a0]\n"
+            "  %4 = map.sin f32[2] %3\n"
+            "  %5 = map.add f32[2] %4 %2\n"
+            "  output \"y\" %5\n"
+            "}\n");
+  EXPECT_EQ(sorted_text(before + "%6 = map.neg f32[4] %1\noutput \"z\" %6\n}\n"),
+            "graph \"g\" {\n"
+            "  %0 = input f32[4] \"x\"\n"
+            "  %1 = map.exp f32[4] %0\n"
+            "  %2 = view f32[2] %1 [a0]\n"
+            "  %3 = map.sin f32[2] %2\n"
+            "  %4 = view f32[2] %1 [a0+2]\n"
+            "  %5 = map.add f32[2] %3 %4\n"
+            "  %6 = map.neg f32[4] %1\n"
+            "  output \"y\" %5\n"
+            "  output \"z\" %6\n"
+            "}\n");
+}
+
 TEST(SortNodes, DeclarationsMoveWithTheirNodes) {
   const std::string text =
       "graph \"g\" {\n"
@@ -87,10 +122,19 @@ Graph random_graph(std::mt19937& random) {
     const ValueId a = values[random() % values.size()], c = values[random() % values.size()];
     b.set_source("node" + std::to_string(i));
     const ScalarOp op = random() % 2 == 0 ? ScalarOp::Add : ScalarOp::Mul;
-    values.push_back(
-        random() % 4 == 0
-            ? b.add(a, b.constant(Tensor::splat({3}, Scalar::of_int(DType::I32, random() % 9))))
-            : b.map(op, a, c));
+    const Shape shape = {3};
+    switch (random() % 6) {
+      case 0:
+        values.push_back(
+            b.add(a, b.constant(Tensor::splat(shape, Scalar::of_int(DType::I32, random() % 9)))));
+        break;
+      case 1:
+        values.push_back(b.view(
+            a, shape, {AffineIndex::of_axis(0, 1, static_cast<std::int64_t>(random() % 3) - 1)},
+            Scalar::zero(DType::I32)));
+        break;
+      default: values.push_back(b.map(op, a, c));
+    }
   }
   for (const char* name : {"p", "q", "r"}) b.output(name, values[2 + random() % 40]);
   b.state(values[1], values.back());
