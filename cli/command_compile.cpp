@@ -286,6 +286,7 @@ void warn_of_unchecked_cases(const GoldenOptions& golden, const std::vector<Vari
 
 struct VariantReport {
   std::string name;
+  FusionCounts fusion;
   std::size_t calls = 0, programs = 0;
   std::uint64_t code_bytes = 0, constant_bytes = 0, scratch_bytes = 0, state_bytes = 0;
   std::uint64_t least_scratch_bytes = 0;  // what any plan would need
@@ -310,6 +311,7 @@ VariantReport report_variant(const CompiledVariant& compiled) {
   VariantReport report;
   report.name =
       compiled.camera.empty() ? compiled.target.name : compiled.camera + "/" + compiled.target.name;
+  report.fusion = compiled.fusion;
   report.calls = compiled.program.calls.size();
   report.programs = compiled.program.kernels.size();
   report.code_bytes = compiled.code.bytes.size();
@@ -349,6 +351,9 @@ Json report_json(const Report& report) {
   for (const VariantReport& variant : report.variants) {
     Json entry;
     entry["name"] = variant.name;
+    entry["nodes"] = variant.fusion.nodes;
+    entry["unfused_kernels"] = variant.fusion.unfused_kernels;
+    entry["kernels"] = variant.fusion.kernels;
     entry["calls"] = variant.calls;
     entry["programs"] = variant.programs;
     entry["code_bytes"] = variant.code_bytes;
@@ -380,7 +385,8 @@ Json report_json(const Report& report) {
   }
   json["stages"] = Json::array();
   for (const Progress::StageTime& time : report.times) {
-    json["stages"].push_back(Json{{"stage", time.stage}, {"ms", time.milliseconds}});
+    json["stages"].push_back(
+        Json{{"stage", time.stage}, {"ms", time.milliseconds}, {"cpu_ms", time.cpu_milliseconds}});
   }
   json["passes"] = Json::array();
   for (const Progress::StageTime& time : report.passes) {

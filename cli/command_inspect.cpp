@@ -1,4 +1,5 @@
 // ingot inspect A.ingot
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include "cli/atomic_file.h"
 #include "cli/commands.h"
 #include "cli/describe_artifact.h"
+#include "cli/describe_html.h"
 #include "cli/diagnostics.h"
 #include "cli/interface_header.h"
 #include "cli/json.h"
@@ -19,17 +21,40 @@ namespace {
 
 struct InspectOptions {
   std::string artifact;
-  std::string html;
+  std::string html, times;
   std::optional<std::string> header;  // empty: standard output
   bool json = false;
   bool id = false;
   DescribeOptions describe;
 };
 
+Result<std::string> page(const InspectOptions& options, const artifact::Decoded& decoded) {
+  Json times;
+  if (!options.times.empty()) {
+    INGOT_ASSIGN(const std::string text, read_text_file(options.times));
+    INGOT_ASSIGN(times, parse_json(text, options.times));
+  }
+  std::vector<std::vector<CallCost>> costs;
+  for (std::uint32_t v = 0; v < decoded.tables.variants.size(); ++v) {
+    costs.push_back(call_costs(decoded, v));
+  }
+  const Json description = describe_artifact(decoded, {.calls = true, .buffers = true});
+  return description_html(description, costs, times);
+}
+
 Result<std::string> inspect(const InspectOptions& options) {
   INGOT_ASSIGN(const std::vector<std::byte> bytes, read_artifact_file(options.artifact));
   INGOT_RETURN_IF_ERROR(check_structure(bytes, options.artifact));
   INGOT_ASSIGN(const artifact::Decoded decoded, about(options.artifact, artifact::decode(bytes)));
+  if (!options.html.empty()) {
+    std::error_code error;
+    if (std::filesystem::equivalent(options.html, options.artifact, error)) {
+      return usage_error("--html: that is the artifact");
+    }
+    INGOT_ASSIGN(const std::string html, page(options, decoded));
+    INGOT_RETURN_IF_ERROR(write_file(options.html, html));
+    return std::string();
+  }
   if (options.id) return artifact::to_hex(decoded.id) + "\n";
   if (options.header) return interface_header(decoded);
   const Json description = describe_artifact(decoded, options.describe);
@@ -37,7 +62,6 @@ Result<std::string> inspect(const InspectOptions& options) {
 }
 
 Result<ExitCode> run_inspect(const InspectOptions& options, std::vector<Diagnostic>&) {
-  if (!options.html.empty()) return not_supported_yet("--html");
   INGOT_ASSIGN(const std::string text, inspect(options));
   if (options.header && !options.header->empty()) {
     INGOT_RETURN_IF_ERROR(write_file(*options.header, text));
@@ -55,8 +79,9 @@ void add_inspect_command(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<InspectOptions>();
   command.add_option("ARTIFACT", options->artifact, "Artifact to look at")->required();
   CLI::Option* json = command.add_flag("--json", options->json, "Print JSON");
-  command.add_flag("--id", options->id, "Print only the artifact id, for a deploy list")
-      ->excludes(json);
+  CLI::Option* id =
+      command.add_flag("--id", options->id, "Print only the artifact id, for a deploy list")
+          ->excludes(json);
   command
       .add_option_function<std::string>(
           "--header", [options](const std::string& file) { options->header = file; },
@@ -65,7 +90,14 @@ void add_inspect_command(CLI::App& app, Invocation& invocation) {
       ->excludes(json);
   command.add_flag("--calls", options->describe.calls, "Also print the call list");
   command.add_flag("--buffers", options->describe.buffers, "Also print the planned buffers");
-  command.add_option("--html", options->html, "Not supported yet");
+  CLI::Option* html =
+      command.add_option("--html", options->html, "Write a page for a browser instead of printing")
+          ->excludes(json)
+          ->excludes(id);
+  command
+      .add_option("--times", options->times,
+                  "What ingot bench --per-call --json printed, for the page")
+      ->needs(html);
   set_action(command, invocation, options, run_inspect);
 }
 

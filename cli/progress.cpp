@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <string_view>
 
 namespace ingot::cli {
@@ -16,6 +17,12 @@ constexpr std::chrono::milliseconds kRedrawInterval(50);
 void print(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
+}
+
+double cpu_milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
 std::string bar(std::size_t done, std::size_t total) {
@@ -37,6 +44,7 @@ void Progress::report(const std::string& stage, std::size_t done, std::size_t to
     end_stage();
     stage_ = stage;
     started_ = Clock::now();
+    cpu_started_ = cpu_milliseconds();
     drawn_ = {};
     if (style_ == ProgressStyle::Lines) print(fmt::format("{}\n", stage));
   }
@@ -53,12 +61,10 @@ void Progress::finish() {
 void Progress::end_stage() {
   if (stage_.empty()) return;
   const std::chrono::duration<double, std::milli> spent = Clock::now() - started_;
-  const auto same = std::ranges::find(times_, stage_, &StageTime::stage);
-  if (same != times_.end()) {
-    same->milliseconds += spent.count();
-  } else {
-    times_.push_back({stage_, spent.count()});
-  }
+  auto same = std::ranges::find(times_, stage_, &StageTime::stage);
+  if (same == times_.end()) same = times_.insert(same, {stage_, 0, 0});
+  same->milliseconds += spent.count();
+  same->cpu_milliseconds += cpu_milliseconds() - cpu_started_;
   stage_.clear();
 }
 

@@ -19,6 +19,7 @@ class Progress {
   struct StageTime {
     std::string stage;
     double milliseconds = 0;
+    double cpu_milliseconds = 0;  // of all threads of the process
   };
 
   explicit Progress(ProgressStyle style) : style_(style) {}
@@ -44,6 +45,7 @@ class Progress {
   std::mutex mutex_;
   std::string stage_;
   Clock::time_point started_;
+  double cpu_started_ = 0;  // milliseconds
   Clock::time_point drawn_;
   bool bar_visible_ = false;
   std::vector<StageTime> times_;

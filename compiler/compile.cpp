@@ -9,6 +9,7 @@
 #include "compiler/interpreter_runner.h"
 #include "compiler/lowering/schedule.h"
 #include "compiler/passes/fold_constants.h"
+#include "compiler/passes/sort_nodes.h"
 #include "compiler/passes/widen_floats.h"
 #include "compiler/plan/plan.h"
 #include "compiler/program/build_program.h"
@@ -161,6 +162,13 @@ Result<void> check_code(const Plan& plan, const CompileOptions& options, const s
   return {};
 }
 
+std::size_t count_operations(const Graph& graph) {
+  return static_cast<std::size_t>(std::ranges::count_if(graph.nodes, [](const Node& node) {
+    return !std::holds_alternative<InputOp>(node.op) &&
+           !std::holds_alternative<ConstantOp>(node.op);
+  }));
+}
+
 Result<CompiledVariant> compile_variant(const std::string& camera, const Graph& graph,
                                         const Target& target,
                                         const std::vector<SharedReference>& references,
@@ -173,11 +181,13 @@ Result<CompiledVariant> compile_variant(const std::string& camera, const Graph& 
   const bool optimize = options.optimization > 0;
   const std::string where = camera.empty() ? target.name : target.name + ", " + camera;
 
+  INGOT_ASSIGN(const Plan unfused, make_plan(graph, target, PlanOptions{false, false}));
   progress(options, "plan " + where);
   begins(options, "make-plan");
   INGOT_ASSIGN(const Plan plan, make_plan(graph, target, PlanOptions{optimize, optimize}));
   INGOT_RETURN_IF_ERROR(validate_plan(plan));
   trace(options, "make-plan", print_plan(plan));
+  variant.fusion = {0, unfused.kernels.size(), plan.kernels.size()};
 
   progress(options, "schedule " + where);
   BuildOptions build;
@@ -241,8 +251,11 @@ Result<Compiled> compile(const CompileInput& input, const CompileOptions& option
     INGOT_RETURN_IF_ERROR(validate_graph(variant.graph));
     trace(options, "import", print_graph(variant.graph));
     progress(options, "fold constants");
+    begins(options, "sort-nodes");
+    const Graph sorted = sort_nodes(variant.graph);
+    trace(options, "sort-nodes", print_graph(sorted));
     begins(options, "fold-constants");
-    INGOT_ASSIGN(const Graph graph, fold_constants(variant.graph, runner));
+    INGOT_ASSIGN(const Graph graph, fold_constants(sorted, runner));
     INGOT_RETURN_IF_ERROR(validate_graph(graph));
     trace(options, "fold-constants", print_graph(graph));
 
@@ -262,6 +275,7 @@ Result<Compiled> compile(const CompileInput& input, const CompileOptions& option
     for (const Target& target : options.targets) {
       INGOT_ASSIGN(CompiledVariant made, compile_variant(variant.camera, wide, target, references,
                                                          options, schedules, generator));
+      made.fusion.nodes = count_operations(sorted);
       compiled.variants.push_back(std::move(made));
     }
   }
@@ -274,6 +288,7 @@ Result<Compiled> compile(const CompileInput& input, const CompileOptions& option
 const std::vector<PassInfo>& pass_list() {
   static const std::vector<PassInfo> passes = [] {
     std::vector<PassInfo> list = {
+        {"sort-nodes", "graph", "an order that does not depend on that of the file"},
         {"fold-constants", "graph", "computes what depends on no input"},
         {"to-double", "graph", "the graph in double precision, for references"},
         {"widen-halves", "graph", "half precision as storage only: f32 between inputs and outputs"},
@@ -303,7 +318,7 @@ Result<std::string> run_fold(std::string_view text) {
   return print_graph(folded);
 }
 
-Result<std::string> run_widening(Graph (*pass)(const Graph&), std::string_view text) {
+Result<std::string> run_on_graph(Graph (*pass)(const Graph&), std::string_view text) {
   INGOT_ASSIGN(const Graph graph, parse_graph(text));
   INGOT_RETURN_IF_ERROR(validate_graph(graph));
   return print_graph(pass(graph));
@@ -346,6 +361,13 @@ Result<std::string> run_schedule(std::string_view text) {
   return print_kernel(scheduled);
 }
 
+// Kernels are known by name only, so that none can be shown to update in place.
+Result<std::string> run_share_in_place(std::string_view text) {
+  INGOT_ASSIGN(Program program, parse_program(text));
+  share_in_place(program);
+  return print_program(program);
+}
+
 Result<std::string> run_plan_memory(std::string_view text) {
   INGOT_ASSIGN(Program program, parse_program(text));
   INGOT_RETURN_IF_ERROR(plan_memory(program));
@@ -356,15 +378,17 @@ Result<std::string> run_plan_memory(std::string_view text) {
 }  // namespace
 
 Result<std::string> run_pass(const std::string& name, std::string_view text) {
+  if (name == "sort-nodes") return run_on_graph(sort_nodes, text);
   if (name == "fold-constants") return run_fold(text);
-  if (name == "to-double") return run_widening(to_double, text);
-  if (name == "widen-halves") return run_widening(widen_halves, text);
+  if (name == "to-double") return run_on_graph(to_double, text);
+  if (name == "widen-halves") return run_on_graph(widen_halves, text);
   if (name == "make-plan") return run_make_plan(text);
   if (name == "lower-kernel") return run_lower(text);
   for (const RangedPass& pass : ranged_passes()) {
     if (name == pass.name) return run_rules(pass, text);
   }
   if (name == "apply-schedule") return run_schedule(text);
+  if (name == "share-in-place") return run_share_in_place(text);
   if (name == "plan-memory") return run_plan_memory(text);
   std::string names;
   for (const PassInfo& pass : pass_list()) names += " " + pass.name;

@@ -96,9 +96,17 @@ struct ReferenceSequence {
 };
 using SharedReference = std::shared_ptr<const ReferenceSequence>;
 
+// What the plan starts from, and what it makes of it.
+struct FusionCounts {
+  std::size_t nodes = 0;            // of the imported graph, without inputs and constants
+  std::size_t unfused_kernels = 0;  // of the plan that -O0 has
+  std::size_t kernels = 0;
+};
+
 struct CompiledVariant {
   std::string camera;
   Target target;
+  FusionCounts fusion;
   Program program;
   CodeBlob code;                             // entries in the order of program.kernels
   RuleCounts rules{};                        // how often each rule was applied

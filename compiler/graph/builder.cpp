@@ -60,7 +60,14 @@ ValueId GraphBuilder::append(Node node) {
   }
   const ValueId id{static_cast<std::uint32_t>(graph_.nodes.size())};
   const auto [place, is_new] = known_nodes_.emplace(key(node), id);
-  if (!is_new) return place->second;
+  if (!is_new) {
+    // The least name of all: which node came first is an accident of the file.
+    std::string& source = graph_[place->second].source;
+    if (!node.source.empty() && (source.empty() || node.source < source)) {
+      source = std::move(node.source);
+    }
+    return place->second;
+  }
 
   const bool known_inputs = std::ranges::all_of(
       node.inputs, [this](ValueId input) { return bool{is_known_[input.index]}; });

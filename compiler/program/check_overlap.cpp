@@ -36,9 +36,27 @@ Result<void> take(Owners& owners, const ProgramBuffer& buffer, std::uint32_t ind
   return {};
 }
 
+// What the caller or the next frame sees lives through the whole list, and in no arena that scratch
+// buffers share.
+Result<void> check_held(const Program& program) {
+  const std::size_t last = program.calls.empty() ? 0 : program.calls.size() - 1;
+  for (std::uint32_t i = 0; i < program.buffers.size(); ++i) {
+    const ProgramBuffer& buffer = program.buffers[i];
+    const bool is_scratch = buffer.kind == BufferKind::Scratch;
+    if (buffer.arena < program.arenas.size() && program.arenas[buffer.arena].state == is_scratch) {
+      return broken(fmt::format("buffer {} lies in an arena of another kind", i));
+    }
+    if (!is_scratch && (buffer.first_call != 0 || buffer.last_call != last)) {
+      return broken(fmt::format("buffer {} is held, but not through the whole list", i));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_overlap(const Program& program) {
+  INGOT_RETURN_IF_ERROR(check_held(program));
   std::vector<Owners> arenas(program.arenas.size());
   for (std::uint32_t call = 0; call < std::max<std::size_t>(program.calls.size(), 1); ++call) {
     for (std::uint32_t i = 0; i < program.buffers.size(); ++i) {

@@ -1,6 +1,7 @@
 // Rules for reduces: what need not be added up turn by turn.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <unordered_map>
 
@@ -63,6 +64,11 @@ ExprId simplify(Workpiece& work, ExprId expr) {
 
 bool is_known(const Workpiece& work, ExprId expr) {
   return work.pool()[expr].kind == ExprKind::Constant;
+}
+
+// A constant that 0 times makes 0.
+bool is_finite(const Workpiece& work, ExprId expr) {
+  return is_known(work, expr) && std::isfinite(work.pool()[expr].constant.as_double());
 }
 
 std::vector<std::uint32_t> without(std::vector<std::uint32_t> ranges, std::uint32_t range) {
@@ -302,7 +308,7 @@ ExprId count_gates_over(Workpiece& work, const Expr& reduce, const Masked& term,
   ExprId value = work.pool().cast(count, reduce.dtype);
   if (!is_one) value = binary(work, ScalarOp::Mul, term.value, value);
   // No turn: the value may not be read, and may be no number.
-  const bool is_safe = is_known(work, term.value) || !is_float(reduce.dtype);
+  const bool is_safe = is_finite(work, term.value) || !is_float(reduce.dtype);
   if (term.is_load || !is_safe) {
     conditions.push_back(binary(work, ScalarOp::Lt, work.pool().index(0), count));
   }
@@ -536,6 +542,10 @@ ExprId pull_factor(Workpiece& work, ExprId id) {
     product = product.valid() ? binary(work, ScalarOp::Mul, product, factor) : factor;
   }
   if (!inside.valid() || !outside.valid()) return {};
+  // Without turns there is nothing to multiply: the factor may be no number.
+  const bool has_turns = std::ranges::all_of(
+      reduce->ranges, [&](std::uint32_t range) { return work.extent(range) > 0; });
+  if (!has_turns) return {};
   const ExprId sum = work.pool().reduce(Combine::Sum, inside, reduce->ranges, reduce->strict);
   return binary(work, ScalarOp::Mul, sum, outside);
 }

@@ -56,6 +56,23 @@ TEST(BadInput, UnsupportedOperatorsAreNamed) {
   EXPECT_NE(result.errors.find("NoSuchThing, opset 13"), std::string::npos) << result.errors;
 }
 
+// An artifact gives the same outputs for the same inputs.
+TEST(BadInput, RandomNumbersAreRefused) {
+  const TemporaryFolder folder;
+  for (const char* op : {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+                         "Multinomial", "Bernoulli"}) {
+    TinyModel model;
+    model.inputs = {{"x", {2, 3}}};
+    model.outputs = {{"y", {2, 3}}};
+    model.nodes = {{op, {"x"}, {"noise"}, "dice"}, {"Add", {"noise", "x"}, {"y"}, "add"}};
+    model.opset = 15;
+    folder.write("m.onnx", serialize(model));
+    const ToolResult result = folder.tool(compile_arguments("m.onnx"));
+    EXPECT_EQ(result.exit, 4) << op << result.errors;
+    EXPECT_NE(result.errors.find("'dice' (" + std::string(op)), std::string::npos) << result.errors;
+  }
+}
+
 TEST(BadInput, OpenDimensions) {
   const TemporaryFolder folder;
   TinyModel model;

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <ctime>
+#include <thread>
+
 namespace ingot::cli {
 namespace {
 
@@ -15,6 +19,22 @@ TEST(Progress, AddsUpRepeatedStages) {
   ASSERT_EQ(progress.times().size(), 2U);
   EXPECT_EQ(progress.times()[0].stage, "a");
   EXPECT_EQ(progress.times()[1].stage, "b");
+}
+
+// Waiting takes time and no processor; work takes both.
+TEST(Progress, TimeOfTheProcessorIsCountedApart) {
+  Progress progress(ProgressStyle::None);
+  progress.report("wait");
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  progress.report("work");
+  const std::clock_t begin = std::clock();
+  while (std::clock() - begin < CLOCKS_PER_SEC / 20) {
+  }
+  progress.finish();
+  ASSERT_EQ(progress.times().size(), 2U);
+  EXPECT_GE(progress.times()[0].milliseconds, 200);
+  EXPECT_LT(progress.times()[0].cpu_milliseconds, 100);
+  EXPECT_GE(progress.times()[1].cpu_milliseconds, 45);
 }
 
 TEST(Progress, LinesNameEachStageOnce) {

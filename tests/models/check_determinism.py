@@ -2,7 +2,8 @@
 """The same compile gives the same bytes, whatever the folder, the number of workers, the locale, the
 time zone, and the processor the compiler itself runs on.
 
-usage: check_determinism.py
+usage: check_determinism.py                  a warp and a small model, everywhere
+       check_determinism.py MODEL... | all   whole models, with one, two and five workers
 """
 import hashlib
 import json
@@ -10,6 +11,7 @@ import os
 import shutil
 import sys
 
+import model_cases
 import support
 
 MASKED = '-AVX2,-AVX,-FMA,-FMA4,-AVX512F,-AVX512VL,-AVX512DQ,-AVX512BW,-AVX512CD,-ERMS,-BMI2'
@@ -68,7 +70,26 @@ class Comparison:
         self.compile('masked libm', environment={'GLIBC_TUNABLES': 'glibc.cpu.hwcaps=' + MASKED})
 
 
+def compile_with_workers(model):
+    folder = support.work_folder('determinism-arguments')
+    comparison = Comparison(model.title, model.path,
+                            ['--target', 'x86-64-v3'] + model.compile_arguments(folder))
+    for count in ('1', '2', '5'):
+        comparison.compile(count + ' workers', options=['-j', count])
+    support.fresh_folder(comparison.folder)
+
+
 def main():
+    if len(sys.argv) > 1:
+        titles = sys.argv[1:]
+        models = model_cases.all_models() if titles == ['all'] else \
+            [model_cases.find(title) for title in titles]
+        for model in models:
+            if titles == ['all'] and not os.path.exists(model.path):
+                print('%s: left out, no file' % model.title)
+            else:
+                compile_with_workers(model)
+        return
     folder = support.work_folder('determinism-sources')
     warp = Comparison('warp', tiny_pipeline(folder), ['--target', 'x86-64-v3', '--target', 'aarch64'])
     warp.compile_everywhere()

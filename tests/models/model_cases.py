@@ -121,6 +121,11 @@ def mlp_models(zoo, folder):
             for variant in case['variants']]
 
 
+def all_models():
+    """Every variant of every model, whether its file is there or not."""
+    return real_models() + zoo_models() + mlp_models(ZOO, support.work_folder('mlp-case'))
+
+
 def find(title):
     for model in real_models() + zoo_models():
         if model.title == title:

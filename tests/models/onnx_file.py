@@ -70,21 +70,85 @@ def read_varint(data, at):
             return value, at
 
 
-def messages(data, wanted):
-    """The contents of the fields `wanted`, which hold bytes."""
+def fields(data):
+    """(number, content, the field as it lies in the file) of each; content None if it holds no bytes."""
     at = 0
     while at < len(data):
+        start = at
         tag, at = read_varint(data, at)
-        kind = tag & 7
+        kind, content = tag & 7, None
         if kind == 0:
             _, at = read_varint(data, at)
-            continue
-        size = {1: 8, 5: 4}.get(kind)
-        if size is None:
+        elif kind == 2:
             size, at = read_varint(data, at)
-        if tag >> 3 == wanted:
-            yield data[at:at + size]
-        at += size
+            content, at = data[at:at + size], at + size
+        else:
+            at += {1: 8, 5: 4}[kind]
+        yield tag >> 3, content, data[start:at]
+
+
+def messages(data, wanted):
+    """The contents of the fields `wanted`, which hold bytes."""
+    return (content for number, content, _ in fields(data)
+            if number == wanted and content is not None)
+
+
+def names_read(node):
+    """By a node, or by the graphs in its attributes."""
+    names = {bytes(name) for name in messages(node, 1)}
+    for attribute in messages(node, 5):
+        for number, content, _ in fields(attribute):
+            if number not in (6, 11) or content is None:
+                continue
+            for inner in messages(content, 1):
+                names |= names_read(inner)
+            names |= {bytes(name) for output in messages(content, 12)
+                      for name in messages(output, 1)}
+    return names
+
+
+def shuffled_nodes(nodes, random):
+    """Another order in which each value is made before it is read."""
+    maker = {bytes(name): i for i, one in enumerate(nodes) for name in messages(one, 2)}
+    makers = [{maker[name] for name in names_read(one) if name in maker} - {i}
+              for i, one in enumerate(nodes)]
+    readers = [[] for _ in nodes]
+    for i, of_one in enumerate(makers):
+        for one in of_one:
+            readers[one].append(i)
+    missing = [len(of_one) for of_one in makers]
+    ready = [i for i, count in enumerate(missing) if count == 0]
+    order = []
+    while ready:
+        at = random.randrange(len(ready))
+        ready[at], ready[-1] = ready[-1], ready[at]
+        done = ready.pop()
+        order.append(done)
+        for reader in readers[done]:
+            missing[reader] -= 1
+            if missing[reader] == 0:
+                ready.append(reader)
+    return order
+
+
+def shuffled(data, random):
+    """The same model with its nodes, constants and declared types in another order."""
+    result = []
+    for number, content, whole in fields(memoryview(data)):
+        if number != 7:
+            result.append(bytes(whole))
+            continue
+        kept, nodes, free = [], [], []
+        for inner_number, inner, inner_whole in fields(content):
+            if inner_number == 1:
+                nodes.append((inner, inner_whole))
+            else:
+                (free if inner_number in (5, 13) else kept).append(inner_whole)
+        order = shuffled_nodes([inner for inner, _ in nodes], random)
+        random.shuffle(free)
+        result.append(text(7, b''.join([bytes(one) for one in kept + free] +
+                                       [bytes(nodes[i][1]) for i in order])))
+    return b''.join(result)
 
 
 def operators(path):

@@ -118,6 +118,15 @@ def generated(name, shape, lo, hi, seed, dtype='float32'):
     return values
 
 
+def write_between(path, begin, end, text):
+    """Puts the text between two lines of a page."""
+    with open(path) as file:
+        page = file.read()
+    start = page.index(begin) + len(begin)
+    with open(path, 'w') as file:
+        file.write(page[:start] + text + page[page.index(end, start):])
+
+
 def file_name(name):
     plain = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-'
     return ''.join(c if c in plain else '_' for c in name)

@@ -25,6 +25,22 @@ Program with_calls(std::size_t count) {
   return program;
 }
 
+// All pairs, by hand: the judge is judged too.
+void expect_no_pair_shares(const Program& program) {
+  for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+    const ProgramBuffer& a = program.buffers[i];
+    EXPECT_EQ(a.arena_offset % 256, 0U);
+    EXPECT_LE(a.arena_offset + a.size_bytes, program.arenas[a.arena].size_bytes);
+    for (std::size_t j = 0; j < i; ++j) {
+      const ProgramBuffer& b = program.buffers[j];
+      const bool meet = a.first_call <= b.last_call && b.first_call <= a.last_call;
+      const bool share = a.arena_offset < b.arena_offset + b.size_bytes &&
+                         b.arena_offset < a.arena_offset + a.size_bytes;
+      EXPECT_FALSE(a.arena == b.arena && meet && share) << i << " and " << j;
+    }
+  }
+}
+
 TEST(PlanMemory, RandomLifetimesNeverShareBytes) {
   std::mt19937 engine(11);
   auto random = [&] { return static_cast<std::uint32_t>(engine()); };
@@ -35,14 +51,22 @@ TEST(PlanMemory, RandomLifetimesNeverShareBytes) {
       const std::uint32_t first = random() % calls;
       const std::uint32_t last = first + random() % (calls - first);
       program.buffers.push_back(scratch(random() % 5000, first, last));
-      if (random() % 8 == 0) program.buffers.back().kind = BufferKind::State;
+      if (random() % 8 != 0) continue;
+      program.buffers.back() = scratch(random() % 5000, 0, calls - 1);
+      program.buffers.back().kind = BufferKind::State;
     }
     ASSERT_TRUE(plan_memory(program));
     const auto apart = check_overlap(program);
     ASSERT_TRUE(apart) << apart.error().diagnostics[0].message;
-    for (const ProgramArena& arena : program.arenas) {
-      if (!arena.state) {
-        EXPECT_GE(arena.size_bytes, program.largest_live_bytes);
+    expect_no_pair_shares(program);
+    for (std::uint32_t a = 0; a < program.arenas.size(); ++a) {
+      std::uint64_t sum = 0;
+      for (const ProgramBuffer& buffer : program.buffers) {
+        if (buffer.arena == a) sum += (buffer.size_bytes + 255) / 256 * 256;
+      }
+      EXPECT_LE(program.arenas[a].size_bytes, sum);
+      if (!program.arenas[a].state) {
+        EXPECT_GE(program.arenas[a].size_bytes, program.largest_live_bytes);
       }
     }
   }
@@ -79,6 +103,46 @@ TEST(CheckOverlap, SeesTheEndOfTheArenaAndUseOutsideALifetime) {
   EXPECT_TRUE(check_overlap(program));
   program.calls[1].buffers = {0};
   EXPECT_FALSE(check_overlap(program));
+}
+
+// Broken plans, each of which lets something that is held lie where it can be overwritten.
+TEST(CheckOverlap, HeldBuffersShareNothing) {
+  Program program = with_calls(4);
+  program.buffers = {scratch(512, 0, 3), scratch(512, 0, 3), scratch(512, 0, 1),
+                     scratch(512, 2, 3)};
+  program.buffers[0].kind = BufferKind::State;
+  program.buffers[1].kind = BufferKind::NextState;
+  ASSERT_TRUE(plan_memory(program));
+  ASSERT_TRUE(check_overlap(program));
+  ASSERT_EQ(program.arenas.size(), 2U);
+  const auto problem = [](const Program& broken) {
+    const auto apart = check_overlap(broken);
+    return apart ? "none" : apart.error().diagnostics[0].message;
+  };
+  Program broken = program;
+  broken.buffers[1].arena_offset = broken.buffers[0].arena_offset;
+  EXPECT_NE(problem(broken).find("share bytes"), std::string::npos);
+  // The state is not read any more where the next one is written.
+  broken.buffers[0].last_call = 1;
+  broken.buffers[1].first_call = 2;
+  EXPECT_EQ(problem(broken), "buffer 0 is held, but not through the whole list");
+  broken = program;
+  broken.buffers[0].arena = broken.buffers[2].arena;
+  broken.arenas[broken.buffers[2].arena].size_bytes = 4096;
+  broken.buffers[0].arena_offset = 2048;
+  EXPECT_EQ(problem(broken), "buffer 0 lies in an arena of another kind");
+  broken = program;
+  broken.buffers[2].arena = broken.buffers[0].arena;
+  EXPECT_EQ(problem(broken), "buffer 2 lies in an arena of another kind");
+  for (const BufferKind kind : {BufferKind::Input, BufferKind::Output}) {
+    broken = program;
+    broken.buffers[3].kind = kind;
+    EXPECT_NE(problem(broken), "none");
+    broken.buffers[3].first_call = 0;
+    EXPECT_EQ(problem(broken), "buffer 3 lies in an arena of another kind");
+    broken.buffers[3].arena = kNone;
+    EXPECT_EQ(problem(broken), "none");
+  }
 }
 
 TEST(ProgramText, PrintsWhatItParses) {
