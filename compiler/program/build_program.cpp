@@ -46,6 +46,9 @@ class ProgramBuilder {
     }
     find_lifetimes();
     add_transforms();
+    if (options_.schedule && options_.trace) {
+      options_.trace("share-in-place", print_program(program_));
+    }
     begins("plan-memory");
     INGOT_RETURN_IF_ERROR(plan_memory(program_));
     return std::move(program_);

@@ -351,6 +351,7 @@ TEST(Pass, RunsOnTextOfItsLevel) {
       {"simplify-reduces", {"k", "store y[a] = load x[a]"}},
       {"arrange-ranges", {"k", "reduce i: 5"}},
       {"apply-schedule", {"k", "scheduled kernel k"}},
+      {"share-in-place", {"p", "program \""}},
       {"plan-memory", {"p", "arena 256"}},
   };
   for (const std::string& name : kAllPasses) {
