@@ -201,7 +201,7 @@ class Packer {
       }
       if (buffer.slot) buffer.slot = packing.slot[*buffer.slot];
       renamed[b] = static_cast<std::uint32_t>(buffers.size());
-      buffers.push_back(std::move(buffer));
+      buffers.push_back(buffer);
     }
     variant.buffers = std::move(buffers);
     for (View& view : variant.views) {

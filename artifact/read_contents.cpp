@@ -58,7 +58,7 @@ class Reader {
 
  private:
   std::string name(IngotName stored) const {
-    const std::string encoded(tables_.name(stored));
+    std::string encoded(tables_.name(stored));
     if (encoded.empty()) return encoded;
     if (const auto cut = cut_names_.find(encoded); cut != cut_names_.end()) return cut->second;
     return decode_name(encoded).value_or(encoded);
@@ -305,7 +305,7 @@ class Reader {
       buffer.last_call = record.last_call;
       buffer.caller_memory = (record.flags & INGOT_BUFFER_CALLER_MEMORY) != 0;
       buffer.in_place = (record.flags & INGOT_BUFFER_IN_PLACE) != 0;
-      variant.buffers.push_back(std::move(buffer));
+      variant.buffers.push_back(buffer);
     }
     for (const IngotViewRecord& record : tables.views) {
       if (record.rank > INGOT_MAX_TENSOR_RANK) return malformed("a view of too many dimensions");
@@ -381,7 +381,7 @@ class Reader {
         transform.fill = Transform::Fill{record.fill_buffer, record.first_call, record.last_call,
                                          record.fill_offset, record.fill_luma,  record.fill_chroma};
       }
-      variant.transforms.push_back(std::move(transform));
+      variant.transforms.push_back(transform);
     }
     return {};
   }
