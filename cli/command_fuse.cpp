@@ -166,8 +166,13 @@ class ReferenceRecorder {
                           std::uint32_t step, Session& session, artifact::Interface& fused) const {
     for (std::uint32_t s = 0; s < interface.slots.size(); ++s) {
       const artifact::Slot& slot = interface.slots[s];
+      // What was connected is no input any more, even if a frame of the warp has its name.
+      const bool connected = &interface == &model_.contents.interfaces[0] &&
+                             std::ranges::any_of(fused_.slots, [&](const auto& pair) {
+                               return pair.model_input == slot.name;
+                             });
       const auto place = slot_named(fused, slot.name);
-      if (slot.direction != INGOT_DIRECTION_INPUT || !place) continue;
+      if (slot.direction != INGOT_DIRECTION_INPUT || connected || !place) continue;
       const artifact::Reference* known = reference_of(interface, s, step);
       const SlotView* view = part.find_slot(slot.name);
       if (known == nullptr || view == nullptr) {
