@@ -26,7 +26,17 @@ std::string type_of(const Slot& slot) {
   return fmt::format("{}[{}]", dtype_name(slot.dtype), fmt::join(slot.shape, ","));
 }
 
-bool same_type(const Slot& a, const Slot& b) { return a.dtype == b.dtype && a.shape == b.shape; }
+bool same_type(const Slot& a, const Slot& b) {
+  return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides && a.nbytes == b.nbytes;
+}
+
+// But for the size of camera frames.
+bool same_slots(const Interface& a, const Interface& b) {
+  return std::ranges::equal(a.slots, b.slots, [](const Slot& x, const Slot& y) {
+    return x.name == y.name && x.direction == y.direction && x.dtype == y.dtype &&
+           x.camera.has_value() == y.camera.has_value() && (x.camera || same_type(x, y));
+  });
+}
 
 bool is_input(const Slot& slot) { return slot.direction == INGOT_DIRECTION_INPUT; }
 bool is_output(const Slot& slot) { return slot.direction == INGOT_DIRECTION_OUTPUT; }
@@ -285,7 +295,7 @@ class Fuser {
     failure_.diagnostics.push_back(std::move(diagnostic));
   }
 
-  // Loaders accept parts whose interfaces differ between variants; here all have the same slots.
+  // All interfaces of a part have the same slots (check_parts).
   const std::vector<Slot>& model_interface() const { return model_.interfaces[0].slots; }
   const std::vector<Slot>& warp_interface() const { return warp_.interfaces[0].slots; }
 
@@ -314,6 +324,11 @@ class Fuser {
               warp_.device_family);
     }
     for (const auto& [name, part] : {std::pair("model", &model_), std::pair("warp", &warp_)}) {
+      for (const Interface& interface : part->interfaces) {
+        if (!same_slots(interface, part->interfaces[0])) {
+          problem("fuse-interfaces", "variants of the {} differ in their inputs and outputs", name);
+        }
+      }
       for (const ExtraSection& section : part->extra_sections) {
         if (section.type == INGOT_SECTION_DEBUG) continue;
         problem("fuse-sections", "the {} has a section {}, which cannot be joined", name,

@@ -34,6 +34,7 @@ struct Fused {
 // Every condition that does not hold is a diagnostic of the failure (Malformed), with these codes:
 //   fuse-cameras      the model has cameras of its own, or the warp has none
 //   fuse-targets      targets of only one of them
+//   fuse-interfaces   variants of a part with other inputs, outputs or states than its first
 //   fuse-outputs      an output of the warp without an input of its type and shape, or with several
 //   fuse-names        inputs, outputs or states of both have one name
 //   fuse-states       the output of the warp would replace a state of the model

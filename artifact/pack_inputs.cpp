@@ -88,6 +88,9 @@ class Packer {
       packing.offset.push_back(packing.nbytes);
       packing.nbytes = aligned(packing.nbytes + nbytes);
     }
+    if (packing.nbytes > INT32_MAX) {
+      return over_limit("bytes of one input", packing.nbytes, INT32_MAX);
+    }
     packing.slot.resize(interface.slots.size());
     std::uint32_t next = 1;  // after the packed one
     for (std::uint32_t s = 0; s < interface.slots.size(); ++s) {

@@ -10,7 +10,8 @@ namespace ingot {
 namespace {
 
 constexpr std::int64_t kKernelSide = 3;
-constexpr std::int64_t kMostPositions = 64;  // written out
+// Written out: of tiles, and of sums.
+constexpr std::int64_t kMostPositions = 64, kMostSums = 256;
 
 class WinogradChooser {
  public:
@@ -38,7 +39,7 @@ class WinogradChooser {
     const std::int64_t columns = winograd_tiles(plan.tile, extent(step_.column));
     return vectors % plan.vectors == 0 && plan.parts <= vectors / plan.vectors &&
            plan.band <= rows && plan.positions <= std::min(plan.band * columns, kMostPositions) &&
-           has_halo(plan.tile);
+           plan.positions * plan.vectors <= kMostSums && has_halo(plan.tile);
   }
 
   // Needs: matches() and fits(plan).

@@ -230,7 +230,8 @@ class Fitter {
     }
     if (!schedule_.vector) against("prefetch without vectors");
     if (step.lines < 1 || step.share < 1 || step.share > step.lines ||
-        step.share > kMostPrefetches || std::abs(step.distance) > kFarthestPrefetch) {
+        step.share > kMostPrefetches || step.distance < -kFarthestPrefetch ||
+        step.distance > kFarthestPrefetch || step.lines > kFarthestPrefetch) {
       against("prefetch of {} of {} lines", step.share, step.lines);
     }
   }

@@ -141,6 +141,12 @@ TEST(Fuse, EachPreconditionIsRefusedByName) {
       {"fuse-device", [](Parts& p) { p.first.variants[0].device.kind = INGOT_DEVICE_CUDA; }},
       {"fuse-sections",
        [](Parts& p) { p.first.extra_sections.emplace_back().type = INGOT_SECTION_SBOM; }},
+      {"fuse-interfaces",
+       [](Parts& p) {
+         p.first.interfaces.push_back(p.first.interfaces[0]);
+         p.first.interfaces[1].slots.pop_back();
+       }},
+      {"fuse-outputs", [](Parts& p) { p.second.interfaces[0].slots[1].strides = {2}; }},
       {"fuse-outputs", [](Parts& p) { p.second.interfaces[0].slots[1].dtype = INGOT_DTYPE_I8; }},
       {"fuse-outputs", [](Parts& p) { p.second.interfaces[0].slots[1].shape = {4, 2}; }},
       {"fuse-outputs",
