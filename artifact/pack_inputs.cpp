@@ -15,10 +15,6 @@
 namespace ingot::artifact {
 namespace {
 
-std::uint64_t aligned(std::uint64_t value) {
-  return (value + INGOT_ALIGNMENT - 1) / INGOT_ALIGNMENT * INGOT_ALIGNMENT;
-}
-
 // Where the slots of one interface went.
 struct Packing {
   std::vector<std::uint32_t> packed;               // slots in the order of their parts
@@ -86,7 +82,7 @@ class Packer {
                     fmt::format("input '{}' has padding and cannot be part of another", slot.name));
       }
       packing.offset.push_back(packing.nbytes);
-      packing.nbytes = aligned(packing.nbytes + nbytes);
+      packing.nbytes = align_up(packing.nbytes + nbytes, INGOT_ALIGNMENT);
     }
     if (packing.nbytes > INT32_MAX) {
       return over_limit("bytes of one input", packing.nbytes, INT32_MAX);
