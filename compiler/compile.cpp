@@ -199,6 +199,9 @@ Result<CompiledVariant> compile_variant(const std::string& camera, const Graph& 
     for (std::size_t rule = 0; rule < kRuleCount; ++rule) variant.rules[rule] += counts[rule];
   };
   build.find_schedule = [&](std::uint64_t key) { return schedules.find(target.name, key); };
+  build.packing = [&](std::size_t done, std::size_t total) {
+    progress(options, "weights " + where, done, total);
+  };
   INGOT_ASSIGN(variant.program, build_program(plan, target, build));
   INGOT_RETURN_IF_ERROR(validate_program(variant.program));
   INGOT_RETURN_IF_ERROR(check_overlap(variant.program));

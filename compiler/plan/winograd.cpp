@@ -138,6 +138,11 @@ WinogradPlan plan_winograd(const ConvolutionExtents& extents, const Target& targ
   return best;
 }
 
+Shape transformed_shape(const Shape& weights, int tile) {
+  const std::int64_t size = tile + 2;
+  return {weights[0], weights[1], size * size, 1};
+}
+
 Tensor transform_weights(const Tensor& weights, int tile) {
   INGOT_CHECK(weights.dtype == DType::F32 && weights.shape.size() == 4 && weights.shape[2] == 3 &&
                   weights.shape[3] == 3,
@@ -163,9 +168,7 @@ Tensor transform_weights(const Tensor& weights, int tile) {
       }
     }
   }
-  const auto frequencies = static_cast<std::int64_t>(size * size);
-  return Tensor::own(DType::F32, {weights.shape[0], weights.shape[1], frequencies, 1},
-                     std::move(bytes));
+  return Tensor::own(DType::F32, transformed_shape(weights.shape, tile), std::move(bytes));
 }
 
 std::vector<ExprId> transform_input(ExprPool& pool, bool fma, int tile,

@@ -39,7 +39,10 @@ struct WinogradPlan {
 // Tiles that cover `outputs`.
 [[nodiscard]] std::int64_t winograd_tiles(int tile, std::int64_t outputs);
 
-// G w G^T of f32 weights [O,C,3,3], in double, rounded once: [O,C,(tile + 2)^2,1].
+// Of weights [O,C,3,3]: [O,C,(tile + 2)^2,1].
+[[nodiscard]] Shape transformed_shape(const Shape& weights, int tile);
+
+// G w G^T of f32 weights [O,C,3,3], in double, rounded once.
 [[nodiscard]] Tensor transform_weights(const Tensor& weights, int tile);
 
 // One dimension of B^T x B: tile + 2 values of as many.

@@ -51,6 +51,8 @@ class ProgramBuilder {
     }
     begins("plan-memory");
     INGOT_RETURN_IF_ERROR(plan_memory(program_));
+    begins("");
+    pack_constants();
     return std::move(program_);
   }
 
@@ -104,22 +106,33 @@ class ProgramBuilder {
     const PlanBuffer& source = plan_.buffers[plan_buffer];
     const auto key = std::tuple(source.constant, shape, to_text(layout), winograd);
     if (const auto known = constants_.find(key); known != constants_.end()) return known->second;
-    Tensor tensor = materialize(*plan_.graph, source.constant);
-    tensor.shape = shape;  // rules may have joined dimensions
-    if (winograd > 0) tensor = transform_weights(tensor, winograd);
-    auto bytes = std::make_shared<const std::vector<std::byte>>(pack(layout, tensor));
     ProgramBuffer made;
     made.kind = BufferKind::Constant;
     made.dtype = source.dtype;
-    made.shape = tensor.shape;
+    made.shape = winograd > 0 ? transformed_shape(shape, winograd) : shape;
     made.layout = layout;
-    made.size_bytes = bytes->size();
+    made.size_bytes = buffer_bytes(made.dtype, made.shape, layout);
     made.constant = static_cast<std::uint32_t>(program_.constants.size());
-    program_.constants.push_back(ProgramConstant{std::move(bytes)});
+    program_.constants.emplace_back();
     program_.buffers.push_back(std::move(made));
+    unpacked_.push_back({source.constant, shape, layout, winograd});
     const auto index = static_cast<std::uint32_t>(program_.buffers.size() - 1);
     constants_.emplace(key, index);
     return index;
+  }
+
+  // Last, and timed apart: the work grows with the weights alone.
+  void pack_constants() {
+    for (std::size_t i = 0; i < unpacked_.size(); ++i) {
+      if (options_.packing) options_.packing(i, unpacked_.size());
+      const UnpackedConstant& source = unpacked_[i];
+      Tensor tensor = materialize(*plan_.graph, source.value);
+      tensor.shape = source.shape;  // rules may have joined dimensions
+      if (source.winograd > 0) tensor = transform_weights(tensor, source.winograd);
+      program_.constants[i].bytes =
+          std::make_shared<const std::vector<std::byte>>(pack(source.layout, tensor));
+    }
+    if (options_.packing) options_.packing(unpacked_.size(), unpacked_.size());
   }
 
   // Memory of the workers, for one call.
@@ -262,6 +275,14 @@ class ProgramBuilder {
     }
   }
 
+  // What a constant of the program is made of.
+  struct UnpackedConstant {
+    ValueId value;
+    Shape shape;
+    Layout layout;
+    int winograd;  // tile, 0: none
+  };
+
   std::uint32_t io_of(ValueId input) const {
     return plan_.buffers[plan_.placed.at(input).buffer].io;
   }
@@ -286,6 +307,7 @@ class ProgramBuilder {
   Program program_;
   std::vector<std::uint32_t> buffer_of_;
   std::map<std::tuple<ValueId, Shape, std::string, int>, std::uint32_t> constants_;
+  std::vector<UnpackedConstant> unpacked_;  // in the order of the program's constants
   std::map<std::string, std::uint32_t> kernels_;
   std::set<std::uint64_t> scheduled_;  // keys
   Failure misfits_;                    // given schedules that do not fit

@@ -23,6 +23,8 @@ struct BuildOptions {
   // Called when a pass begins, which ends the one before.
   std::function<void(const std::string& name)> begins;
   std::function<void(const std::string& name, const std::string& text)> trace;
+  // Called while constants are packed, which is the last thing done.
+  std::function<void(std::size_t done, std::size_t total)> packing;
 };
 
 [[nodiscard]] Result<Program> build_program(const Plan& plan, const Target& target,
