@@ -4,6 +4,7 @@
 // our own, since LLVM would call a library. Both give the same bits: rounding to nearest even has
 // one result. Floats to integers truncate, saturate and take NaN to 0.
 #include <cmath>
+#include <limits>
 
 #include "codegen/emit_operations.h"
 
@@ -13,6 +14,7 @@ namespace {
 struct Caster {
   const Emission& emission;
   llvm::IRBuilder<>& builder;
+  const bool fits;
 
   [[nodiscard]] llvm::Type* like(llvm::Type* scalar, llvm::Value* value) const {
     return with_lanes_of(scalar, value->getType());
@@ -164,6 +166,26 @@ llvm::Value* Caster::float_to_integer(DType to, llvm::Value* value) const {
     return builder.CreateFCmpUNE(value, llvm::ConstantFP::get(value->getType(), 0.0));
   }
   llvm::Type* const type = like(value_type(builder.getContext(), to), value);
+  const auto real = [&](double number) { return llvm::ConstantFP::get(value->getType(), number); };
+  if (fits && size_bytes(to) <= 4 && to != DType::U32) {
+    llvm::Value* const known =
+        builder.CreateSelect(builder.CreateFCmpORD(value, value), value, real(0));
+    return builder.CreateTrunc(builder.CreateFPToSI(known, like(builder.getInt32Ty(), value)),
+                               type);
+  }
+  // LLVM saturates vectors lane by lane, with branches.
+  if (to == DType::I32 && value->getType()->isVectorTy()) {
+    const double least = -0x1p31;
+    llvm::Value* const raised =
+        builder.CreateSelect(builder.CreateFCmpOGT(value, real(least)), value, real(least));
+    llvm::Value* const below = builder.CreateFCmpOLT(raised, real(-least));
+    llvm::Value* const safe = builder.CreateSelect(below, raised, real(0));
+    llvm::Value* const whole = builder.CreateSelect(
+        below, builder.CreateFPToSI(safe, type),
+        llvm::ConstantInt::get(type, std::numeric_limits<std::int32_t>::max()));
+    return builder.CreateSelect(builder.CreateFCmpORD(value, value), whole,
+                                llvm::Constant::getNullValue(type));
+  }
   if (size_bytes(to) >= 4) {
     return builder.CreateIntrinsic(
         is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
@@ -173,7 +195,6 @@ llvm::Value* Caster::float_to_integer(DType to, llvm::Value* value) const {
   const int width = 8 * size_bytes(to);
   const double least = is_signed(to) ? -std::ldexp(1.0, width - 1) : 0;
   const double most = least + std::ldexp(1.0, width) - 1;
-  const auto real = [&](double number) { return llvm::ConstantFP::get(value->getType(), number); };
   llvm::Value* clamped = value;
   if (is_signed(to)) {
     clamped = builder.CreateSelect(builder.CreateFCmpORD(value, value), value, real(0));
@@ -216,10 +237,11 @@ llvm::Value* Caster::integer_to_float(DType from, DType to, llvm::Value* value) 
 
 }  // namespace
 
-llvm::Value* emit_cast(const Emission& emission, DType from, DType to, llvm::Value* value) {
+llvm::Value* emit_cast(const Emission& emission, DType from, DType to, llvm::Value* value,
+                       bool fits) {
   if (from == to) return value;
   llvm::IRBuilder<>& builder = emission.builder;
-  const Caster caster{emission, builder};
+  const Caster caster{emission, builder, fits};
   if (is_float(from)) {
     if (from == DType::F64) return caster.from_f64(to, value);
     return caster.from_f32(to, caster.widen(from, value));

@@ -2,6 +2,7 @@
 #include "codegen/emit_kernel.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 #include "codegen/kernel_emitter.h"
@@ -426,7 +427,8 @@ Emitted KernelEmitter::compute(ExprId id) {
     case ExprKind::ClampIndex: return clamp_index(expr);
     case ExprKind::Cast: {
       const Emitted value = evaluate(expr.operands[0]);
-      return {emit_cast(emission_, kernel_.pool[expr.operands[0]].dtype, expr.dtype, value.value),
+      return {emit_cast(emission_, kernel_.pool[expr.operands[0]].dtype, expr.dtype, value.value,
+                        is_clamped_into(expr.operands[0], expr.dtype)),
               value.lanes};
     }
     case ExprKind::Scalar: break;
@@ -454,6 +456,27 @@ Emitted KernelEmitter::compute(ExprId id) {
   }
   const DType dtype = kernel_.pool[expr.operands.back()].dtype;
   return {emit_scalar_op(emission_, expr.op, dtype, expr.strict || strict_, values), lanes};
+}
+
+// Whether a float is NaN or, by its last two operations, inside of an integer's range.
+bool KernelEmitter::is_clamped_into(ExprId id, DType dtype) const {
+  if (!is_float(kernel_.pool[id].dtype) || !is_integer(dtype)) return false;
+  std::optional<double> low, high;
+  for (int step = 0; step < 2; ++step) {
+    const Expr& expr = kernel_.pool[id];
+    if (expr.kind != ExprKind::Scalar || (expr.op != ScalarOp::Min && expr.op != ScalarOp::Max)) {
+      return false;
+    }
+    const bool is_first = kernel_.pool[expr.operands[0]].kind == ExprKind::Constant;
+    const Expr& bound = kernel_.pool[expr.operands[is_first ? 0 : 1]];
+    if (bound.kind != ExprKind::Constant) return false;
+    (expr.op == ScalarOp::Min ? high : low) = bound.constant.as_double();
+    id = expr.operands[is_first ? 1 : 0];
+  }
+  const int width = 8 * size_bytes(dtype);
+  const double least = is_signed(dtype) ? -std::ldexp(1.0, width - 1) : 0;
+  const double most = least + std::ldexp(1.0, width) - 1;
+  return low && high && least <= *low && *low <= *high && *high <= most;
 }
 
 std::vector<LinearTerm> KernelEmitter::by_scope(const LinearIndex& form) const {

@@ -216,14 +216,55 @@ llvm::Value* KernelEmitter::load_masked(const Expr& expr, const LinearIndex& add
   return from_memory(expr.dtype, loaded);
 }
 
+// Whether what depends on the lane is more than index arithmetic.
+bool KernelEmitter::follows_data(ExprId id) const {
+  std::vector<ExprId> open = {id};
+  std::vector<bool> seen(kernel_.pool.size());
+  while (!open.empty()) {
+    const ExprId at = open.back();
+    open.pop_back();
+    if (seen[at.index] || !depends_on_lane(at)) continue;
+    seen[at.index] = true;
+    const Expr& expr = kernel_.pool[at];
+    if (expr.dtype != DType::I64 && expr.dtype != DType::Bool) return true;
+    open.insert(open.end(), expr.operands.begin(), expr.operands.end());
+  }
+  return false;
+}
+
+// A place that follows data is computed for all lanes together; index arithmetic lane by lane,
+// where it becomes constants.
 llvm::Value* KernelEmitter::load_per_lane(const Expr& expr) {
+  LinearIndex shared, own;
+  bool by_data = false;
+  const LinearIndex address = index_.linearize(expr.operands[0]);
+  shared.constant = address.constant;
+  for (const LinearTerm& term : address.terms) {
+    (depends_on_lane(term.atom) ? own : shared).terms.push_back(term);
+    by_data = by_data || follows_data(term.atom);
+  }
+  llvm::Value* base = nullptr;
+  llvm::Value* offsets = nullptr;
+  llvm::Value* gates = nullptr;
+  if (by_data) {
+    base = pointer_to(expr.id, shared);
+    offsets = compute_linear(own).value;
+    if (expr.gated) gates = lanes_of(expr.operands[1]);
+  }
   llvm::Value* lanes = llvm::PoisonValue::get(
       llvm::FixedVectorType::get(value_type(context_, expr.dtype), static_cast<unsigned>(lanes_)));
   for_each_lane([&](int lane) {
-    llvm::Value* pointer = pointer_to(expr.id, index_.linearize(expr.operands[0]));
-    if (expr.gated) pointer = gated_address(scalar_of(expr.operands[1]), pointer, expr, 1);
+    const auto at = static_cast<std::uint64_t>(lane);
+    llvm::Value* pointer = by_data ? builder_.CreateGEP(memory_type(context_, expr.dtype), base,
+                                                        builder_.CreateExtractElement(offsets, at))
+                                   : pointer_to(expr.id, index_.linearize(expr.operands[0]));
+    if (expr.gated) {
+      llvm::Value* const gate =
+          by_data ? builder_.CreateExtractElement(gates, at) : scalar_of(expr.operands[1]);
+      pointer = gated_address(gate, pointer, expr, 1);
+    }
     llvm::Value* const element = load_at(expr.id, pointer, 1);
-    lanes = builder_.CreateInsertElement(lanes, element, static_cast<std::uint64_t>(lane));
+    lanes = builder_.CreateInsertElement(lanes, element, at);
   });
   return lanes;
 }

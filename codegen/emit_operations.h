@@ -38,8 +38,9 @@ struct Emission {
 [[nodiscard]] llvm::Value* emit_scalar_op(const Emission& emission, ScalarOp op, DType dtype,
                                           bool strict, llvm::ArrayRef<llvm::Value*> operands);
 // emit_cast.cpp
+// `fits`: a float that is NaN or inside of the range of an integer `to`.
 [[nodiscard]] llvm::Value* emit_cast(const Emission& emission, DType from, DType to,
-                                     llvm::Value* value);
+                                     llvm::Value* value, bool fits = false);
 // emit_math.cpp: Exp to Erf of f32 or f64.
 [[nodiscard]] llvm::Value* emit_math(const Emission& emission, ScalarOp op, DType dtype,
                                      bool strict, llvm::Value* value);

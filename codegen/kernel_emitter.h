@@ -95,6 +95,8 @@ class KernelEmitter {
   template <typename Emit>
   void for_each_lane(Emit emit);
 
+  [[nodiscard]] bool is_clamped_into(ExprId id, DType dtype) const;
+
   // emit_memory.cpp
   [[nodiscard]] Emitted load(ExprId id);
   void store(const StoreStatement& statement);
@@ -114,6 +116,7 @@ class KernelEmitter {
                                            const Expr& load, int lanes);
   [[nodiscard]] llvm::Value* load_masked(const Expr& expr, const LinearIndex& address);
   [[nodiscard]] llvm::Value* load_per_lane(const Expr& expr);
+  [[nodiscard]] bool follows_data(ExprId id) const;
   void store_per_lane(const StoreStatement& statement, llvm::Value* value);
   void annotate(llvm::Instruction* access, std::uint32_t parameter);
   [[nodiscard]] bool has_masked_load(DType dtype) const;

@@ -76,23 +76,24 @@ ValueId clamp_index(GraphBuilder& builder, ValueId rounded, std::int64_t extent)
   return builder.min(builder.max(index, builder.like(index, 0)), builder.like(index, last));
 }
 
-// The byte of `frame` at offset + row * stride + column * step, for clamped coordinates.
+// Of a byte in the frame's plane: row * stride + column * step, for clamped coordinates.
 struct Plane {
   std::int64_t width, height;  // samples
   std::int64_t stride, step;   // bytes
 };
 
-ValueId sample(GraphBuilder& builder, ValueId frame, const Plane& plane, const Source& source,
-               std::optional<ValueId> offset) {
+ValueId place_of(GraphBuilder& builder, const Plane& plane, const Source& source) {
   const ValueId row = clamp_index(builder, source.row, plane.height);
   ValueId column = clamp_index(builder, source.column, plane.width);
   if (plane.step != 1) {
     column = builder.mul(column, builder.like(column, static_cast<double>(plane.step)));
   }
   const ValueId start = builder.mul(row, builder.like(row, static_cast<double>(plane.stride)));
-  ValueId index = builder.add(start, column);
-  if (offset) index = builder.add(index, *offset);
-  return builder.gather(frame, index, 0, true);
+  return builder.add(start, column);
+}
+
+ValueId sample(GraphBuilder& builder, ValueId frame, ValueId place) {
+  return builder.gather(frame, place, 0, true);
 }
 
 // u8 [4, H/2, W/2] over the axes (odd column, odd row, y, x): phases 00, 10, 01, 11.
@@ -106,24 +107,27 @@ ValueId warp_luma_phases(GraphBuilder& builder, const Warp& warp, const Camera& 
   const ValueId x = builder.add(twice(3), builder.iota(DType::I32, shape, 0));
   const ValueId y = builder.add(twice(2), builder.iota(DType::I32, shape, 1));
   const Plane plane = {camera.width, camera.height, camera.stride, 1};
-  const ValueId luma = sample(builder, frame, plane, locate(builder, matrix, x, y), std::nullopt);
+  const ValueId place = place_of(builder, plane, locate(builder, matrix, x, y));
+  const ValueId luma = sample(builder, frame, place);
   return builder.reshape(luma, {4, shape[2], shape[3]});
 }
 
-// u8 [2, H/2, W/2]: U, then V. They differ by one byte of the address.
+// u8 [2, H/2, W/2]: U, then V. They differ by one byte of the place, which is computed once.
 ValueId warp_chroma(GraphBuilder& builder, const Warp& warp, const Camera& camera, ValueId frame,
                     const Matrix& matrix) {
-  const Shape shape = {2, warp.height / 2, warp.width / 2};
-  const ValueId x = builder.iota(DType::I32, shape, 2);
-  const ValueId y = builder.iota(DType::I32, shape, 1);
+  const Shape plane_shape = {warp.height / 2, warp.width / 2};
+  const Shape shape = {2, plane_shape[0], plane_shape[1]};
+  const ValueId x = builder.iota(DType::I32, plane_shape, 1);
+  const ValueId y = builder.iota(DType::I32, plane_shape, 0);
   const ValueId is_v = builder.iota(DType::I32, shape, 0);
   const auto uv_offset = static_cast<double>(camera.uv_offset);
   const ValueId offset = camera.pixel_format == PixelFormat::Nv21
                              ? builder.sub(builder.like(is_v, uv_offset + 1), is_v)
                              : builder.add(is_v, builder.like(is_v, uv_offset));
   const Plane plane = {camera.width / 2, camera.height / 2, camera.stride, 2};
-  return sample(builder, frame, plane, locate(builder, chroma_matrix(builder, matrix), x, y),
-                offset);
+  const ValueId place =
+      place_of(builder, plane, locate(builder, chroma_matrix(builder, matrix), x, y));
+  return sample(builder, frame, builder.add(builder.expand(place, shape), offset));
 }
 
 void check_operands(GraphBuilder& builder, const Camera& camera, std::span<const ValueId> frames,
@@ -185,7 +189,7 @@ ValueId cabin_warp(GraphBuilder& builder, const Warp& warp, const Camera& camera
       locate(builder, read_matrix(builder, matrix, 0), builder.iota(DType::I32, shape, 1),
              builder.iota(DType::I32, shape, 0));
   const Plane plane = {camera.width, camera.height, camera.stride, 1};
-  ValueId picture = sample(builder, frame, plane, source, std::nullopt);
+  ValueId picture = sample(builder, frame, place_of(builder, plane, source));
   if (warp.fill) {
     // Decided on the rounded coordinates before the clamp; NaN is outside.
     const auto inside = [&](ValueId rounded, std::int64_t extent) {

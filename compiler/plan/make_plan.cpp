@@ -215,7 +215,20 @@ class Planner {
     const std::uint32_t root = closed.back();
     for (std::uint32_t member : closed) region_[member] = root;
     placed_[root] = true;
-    leaves_[root] = leaves_of({closed.begin(), closed.end()});
+    const std::set<std::uint32_t> members(closed.begin(), closed.end());
+    for (const std::uint32_t member : closed) add_leaves(node(member), members, leaves_[root]);
+  }
+
+  // What a kernel reads for a node: single constants are in the code, movement is looked through.
+  void add_leaves(const Node& n, const std::set<std::uint32_t>& inside,
+                  std::set<ValueId>& leaves) const {
+    for (const ValueId input : n.inputs) {
+      if (inside.contains(input.index)) continue;
+      const ValueId source = moved_by(input);
+      const Node& read = graph_[source];
+      if (is<IotaOp>(read) || (is<ConstantOp>(read) && element_count(read.shape) == 1)) continue;
+      leaves.insert(source);
+    }
   }
 
   std::size_t leaves_of(const std::set<std::uint32_t>& region) const {
@@ -293,15 +306,23 @@ class Planner {
       home_[i] = home_of_readers(i);
       depth_[i] = depth_below(i);
       bool here = must_place(i) || depth_[i] > kMostDepth;
+      std::set<ValueId> leaves;  // of its kernel with it
       if (!here && !is_movement(n)) {
-        here = home_[i] == kManyHomes || leaves_[home_[i]] + n.inputs.size() > kMostLeaves;
+        here = home_[i] == kManyHomes;
+        if (!here) {
+          leaves = leaves_[home_[i]];
+          leaves.erase(ValueId{i});
+          add_leaves(n, {}, leaves);
+          here = leaves.size() > kMostLeaves;
+        }
       }
       if (here) {
         placed_[i] = true;
         home_[i] = i;
         depth_[i] = 0;
-      } else {
-        leaves_[home_[i]] += n.inputs.size() - 1;
+        add_leaves(n, {}, leaves_[i]);
+      } else if (!is_movement(n)) {
+        leaves_[home_[i]] = std::move(leaves);
       }
     }
   }
@@ -731,8 +752,8 @@ class Planner {
   std::vector<std::uint32_t> region_;              // root of the region around a core
   std::vector<bool> feeds_contraction_;
   std::vector<std::size_t> depth_;
-  std::map<std::uint32_t, std::size_t> leaves_;  // distinct operands of a root's kernel, at most
-  std::vector<std::uint32_t> home_;              // kernel an inlined value belongs to
+  std::map<std::uint32_t, std::set<ValueId>> leaves_;  // what a root's kernel reads, at most
+  std::vector<std::uint32_t> home_;                    // kernel an inlined value belongs to
   std::vector<Halo> halo_;
   std::map<std::uint32_t, std::vector<PlanKernel>> part_copies_;  // of a concatenation
   std::set<const void*> taken_;          // outputs and states that have their buffer
