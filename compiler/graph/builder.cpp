@@ -232,11 +232,14 @@ void GraphBuilder::output(std::string name, ValueId value) {
   graph_.outputs.push_back({std::move(name), value});
 }
 
-void GraphBuilder::state(ValueId input, ValueId next, std::optional<Tensor> initial) {
+void GraphBuilder::state(ValueId input, ValueId next, std::optional<Tensor> initial,
+                         std::optional<ValueId> entry) {
   INGOT_CHECK(std::holds_alternative<InputOp>(graph_[input].op), "a state that is not an input");
-  INGOT_CHECK(dtype(input) == dtype(next) && shape(input) == shape(next),
+  Shape written = shape(input);
+  if (entry) written[0] = 1;
+  INGOT_CHECK(dtype(input) == dtype(next) && written == shape(next),
               "a state that changes its type");
-  graph_.states.push_back({input, next, std::move(initial)});
+  graph_.states.push_back({input, next, std::move(initial), entry});
 }
 
 // --- splicing

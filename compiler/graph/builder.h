@@ -85,7 +85,8 @@ class GraphBuilder {
 
   // --- declarations
   void output(std::string name, ValueId value);
-  void state(ValueId input, ValueId next, std::optional<Tensor> initial = std::nullopt);
+  void state(ValueId input, ValueId next, std::optional<Tensor> initial = std::nullopt,
+             std::optional<ValueId> entry = std::nullopt);
   void transform(GraphTransform transform) { graph_.transforms.push_back(transform); }
   void camera(GraphCamera camera) { graph_.cameras.push_back(camera); }
 

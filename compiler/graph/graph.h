@@ -108,12 +108,15 @@ struct GraphOutput {
   ValueId value;
 };
 
-// After an accepted frame the value `next` becomes the input `state`. `output` names it for the
-// caller if the model also declares it as an output.
+// After an accepted frame the value `next` becomes the input `state`. Of a ring, `next` is one entry
+// [1, ...] of the state [entries, ...] and replaces the one at `entry` alone; all that the frame
+// reads of the state is older. What a rejected frame wrote there must not matter to the next one.
 struct GraphState {
   ValueId state;  // an InputOp node
   ValueId next;
-  std::optional<Tensor> initial;  // zeros if absent
+  std::optional<Tensor> initial = std::nullopt;  // zeros if absent
+  // A ring: an input of one i64, taken modulo the entries.
+  std::optional<ValueId> entry = std::nullopt;
 };
 
 // A matrix that the loader checks before each frame (docs/artifact_format.md, TRANSFORMS).

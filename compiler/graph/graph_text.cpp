@@ -444,7 +444,11 @@ class Parser {
     const bool next_follows = line.take_word("next");
     const auto next = value(line);
     if (!state || !next_follows || !next) return "'state %A next %B'";
-    GraphState result{*state, *next, std::nullopt};
+    GraphState result{*state, *next};
+    if (line.take_word("entry")) {
+      result.entry = value(line);
+      if (!result.entry) return "'state %A next %B entry %C'";
+    }
     if (line.take_word("initial")) {
       Tensor initial;
       const Node& node = graph_[*state];
@@ -523,6 +527,7 @@ std::string print_graph(const Graph& graph) {
   }
   for (const GraphState& state : graph.states) {
     text += fmt::format("  state %{} next %{}", state.state.index, state.next.index);
+    if (state.entry) text += fmt::format(" entry %{}", state.entry->index);
     if (state.initial) text += " initial " + text_of(*state.initial);
     text += '\n';
   }

@@ -257,7 +257,15 @@ class Validation {
       if (!exists(state.next)) return ill_formed(place, "a state has a next value");
       const Node& now = graph_[state.state];
       const Node& next = graph_[state.next];
-      if (now.dtype != next.dtype || now.shape != next.shape ||
+      Shape written = now.shape;
+      if (state.entry) {
+        if (!is_input(*state.entry) || graph_[*state.entry].dtype != DType::I64 ||
+            element_count(graph_[*state.entry].shape) != 1 || written.empty()) {
+          return ill_formed(place, "an input of one i64 says which entry of a ring is next");
+        }
+        written[0] = 1;
+      }
+      if (now.dtype != next.dtype || written != next.shape ||
           (state.initial && !agrees(*state.initial, now.dtype, now.shape))) {
         return ill_formed(place, "a state keeps its type");
       }

@@ -45,15 +45,6 @@ std::int64_t wrapping_mul(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
 
-std::int64_t floored_div(std::int64_t a, std::int64_t divisor) {
-  return a / divisor - (a % divisor < 0 ? 1 : 0);
-}
-
-std::int64_t floored_mod(std::int64_t a, std::int64_t divisor) {
-  const std::int64_t remainder = a % divisor;
-  return remainder < 0 ? remainder + divisor : remainder;
-}
-
 }  // namespace
 
 std::string_view name(Combine combine) {

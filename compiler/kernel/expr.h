@@ -58,6 +58,15 @@ struct Expr {
   friend auto operator<=>(const Expr&, const Expr&) = default;
 };
 
+// FloorDiv and FloorMod of numbers; divisor > 0.
+constexpr std::int64_t floored_div(std::int64_t a, std::int64_t divisor) {
+  return a / divisor - (a % divisor < 0 ? 1 : 0);
+}
+constexpr std::int64_t floored_mod(std::int64_t a, std::int64_t divisor) {
+  const std::int64_t remainder = a % divisor;
+  return remainder < 0 ? remainder + divisor : remainder;
+}
+
 // Owns expressions. Operands always precede their users, so walking ids upward is a postorder.
 // A reference to an expression stays valid while its pool lives, whatever is added.
 class ExprPool {

@@ -15,15 +15,6 @@ constexpr std::int64_t kExactLimit = std::int64_t{1} << 61;
 
 using RangeMemo = std::unordered_map<std::uint32_t, IndexRange>;
 
-std::int64_t floored_div(std::int64_t a, std::int64_t divisor) {
-  return a / divisor - (a % divisor < 0 ? 1 : 0);
-}
-
-std::int64_t floored_mod(std::int64_t a, std::int64_t divisor) {
-  const std::int64_t remainder = a % divisor;
-  return remainder < 0 ? remainder + divisor : remainder;
-}
-
 std::int64_t wrapping_add(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }

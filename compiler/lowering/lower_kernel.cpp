@@ -23,6 +23,7 @@ class Lowering {
         graph_(*plan.graph),
         root_(kernel.root),
         destination_(kernel.destination),
+        entry_(kernel.entry),
         computes_root_(computes_root(plan, kernel)) {
     out_.kernel.name = kernel.name;
   }
@@ -39,6 +40,7 @@ class Lowering {
     for (std::size_t d = 0; d < coordinates.size(); ++d) {
       store.coordinates.push_back(pool().add(coordinates[d], pool().index(destination_.offset[d])));
     }
+    if (entry_) store.coordinates[0] = ring_entry(buffer.shape[0]);
     INGOT_CHECK(pool()[value].dtype == buffer.dtype, "kernel value and destination differ in type");
     out_.kernel.stores.push_back(std::move(store));
     count_flops();
@@ -94,6 +96,12 @@ class Lowering {
     }
     core_coordinates_ = coordinates;
     return coordinates;
+  }
+
+  // Inside the ring whatever its place holds.
+  ExprId ring_entry(std::int64_t entries) {
+    const Coordinates first(graph_[*entry_].shape.size(), pool().index(0));
+    return pool().floor_mod(pool().cast(read(*entry_, first, ExprId{}), DType::I64), entries);
   }
 
   static std::int64_t extent(const ContractOp& contract, int axis) {
@@ -388,7 +396,7 @@ class Lowering {
     const auto first = at.begin() + op.axis;
     const Coordinates index_at(first, first + static_cast<std::ptrdiff_t>(index_rank));
     ExprId index = pool().cast(read(node.inputs[1], index_at, gate), DType::I64);
-    if (!op.in_range) {
+    if (!op.in_range && !range_of(index).within(0, data[axis] - 1)) {
       const std::array<ExprId, 2> less{index, pool().index(0)};
       const std::array<ExprId, 3> wrapped{pool().scalar(ScalarOp::Lt, less),
                                           pool().add(index, pool().index(data[axis])), index};
@@ -433,6 +441,7 @@ class Lowering {
   const Graph& graph_;
   const ValueId root_;
   const Placement& destination_;
+  const std::optional<ValueId>& entry_;
   const bool computes_root_;
   LoweredKernel out_;
   ValueId core_;

@@ -27,7 +27,10 @@ class Sorting {
       sorted_.outputs.push_back({output.name, moved(output.value)});
     }
     for (const GraphState& state : graph_.states) {
-      sorted_.states.push_back({moved(state.state), moved(state.next), state.initial});
+      GraphState& made = sorted_.states.emplace_back(state);
+      made.state = moved(state.state);
+      made.next = moved(state.next);
+      if (state.entry) made.entry = moved(*state.entry);
     }
     for (GraphTransform transform : graph_.transforms) {
       transform.input = moved(transform.input);

@@ -24,8 +24,10 @@ class Widening {
       builder_.output(output.name, as(output.value, graph_[output.value].dtype));
     }
     for (const GraphState& state : graph_.states) {
+      std::optional<ValueId> entry;
+      if (state.entry) entry = value_[state.entry->index];
       builder_.state(value_[state.state.index], as(state.next, graph_[state.state].dtype),
-                     state.initial);
+                     state.initial, entry);
     }
     for (GraphTransform transform : graph_.transforms) {
       transform.input = value_[transform.input.index];

@@ -11,6 +11,7 @@
 #include <limits>
 #include <set>
 
+#include "base/check.h"
 #include "compiler/pipeline/pipeline.h"
 #include "compiler/pipeline/queue.h"
 
@@ -496,7 +497,10 @@ void PipelineTypes::check_outputs() {
   take(implied);
   for (std::size_t i = 0; i < pipeline_.stages.size(); ++i) {
     const Stage& stage = pipeline_.stages[i];
-    if (std::holds_alternative<QueueStage>(stage.op)) taken.insert(stage.id + ".queue");
+    if (std::holds_alternative<QueueStage>(stage.op)) {
+      taken.insert(queue_state_name(stage.id));
+      taken.insert(queue_entry_name(stage.id));
+    }
     if (!facts_[i].model) continue;
     const Graph& graph = facts_[i].model->graph;
     for (const GraphState& state : graph.states) {
@@ -636,8 +640,8 @@ class PipelineGraph {
     }
     std::optional<ValueId> newest;
     if (queue.delay == 0) newest = value_of(queue.value);
-    queues_[index] = sample_queue(builder_, queue, pipeline_.stages[index].id + ".queue",
-                                  sampled.dtype, entry, newest);
+    queues_[index] =
+        sample_queue(builder_, queue, pipeline_.stages[index].id, sampled.dtype, entry, newest);
     results_[index][""] = queues_[index].samples;
   }
 
@@ -670,7 +674,9 @@ class PipelineGraph {
     }
     const std::vector<ValueId> values = builder_.splice(graph, bindings);
     for (std::size_t i = 0; i < graph.states.size(); ++i) {
-      builder_.state(states[i], values[graph.states[i].next.index], graph.states[i].initial);
+      const GraphState& state = graph.states[i];
+      INGOT_CHECK(!state.entry, "an imported model has no rings");
+      builder_.state(states[i], values[state.next.index], state.initial);
     }
     for (const GraphOutput& output : graph.outputs) {
       results_[index][output.name] = values[output.value.index];

@@ -13,18 +13,6 @@ Shape prepend(std::int64_t extent, const Shape& shape) {
   return longer;
 }
 
-// Entries first, first + step, ... of a history [entries, entry...].
-ValueId take_entries(GraphBuilder& builder, ValueId history, std::int64_t first, std::int64_t step,
-                     std::int64_t count) {
-  Shape shape = builder.shape(history);
-  std::vector<std::int64_t> starts(shape.size(), 0);
-  std::vector<std::int64_t> steps(shape.size(), 1);
-  shape[0] = count;
-  starts[0] = first;
-  steps[0] = step;
-  return builder.slice(history, starts, steps, shape);
-}
-
 ValueId as_entry(GraphBuilder& builder, ValueId value) {
   return builder.reshape(value, prepend(1, builder.shape(value)));
 }
@@ -34,26 +22,67 @@ ValueId join(GraphBuilder& builder, ValueId older, ValueId newer) {
   return builder.concat(parts, 0);
 }
 
-// [samples, entry...]
-ValueId pick(GraphBuilder& builder, const QueueStage& queue, std::optional<ValueId> state,
-             std::optional<ValueId> newest) {
-  if (queue.pool_max) {
-    ValueId history = state ? *state : *newest;
-    if (state && newest) history = join(builder, *state, *newest);
-    const ValueId groups = take_entries(builder, history, 0, 1, queue.samples * queue.stride);
-    Shape shape = builder.shape(groups);
-    shape[0] = queue.stride;
-    return builder.reduce(ReduceOp::Max, builder.reshape(groups, prepend(queue.samples, shape)),
-                          {1}, false);
+class Sampler {
+ public:
+  Sampler(GraphBuilder& builder, const QueueStage& queue, const Queue& states,
+          std::optional<ValueId> newest)
+      : builder_(builder), queue_(queue), states_(states), newest_(newest) {}
+
+  // [samples, entry...]. Without a delay the last one takes the newest entry from where it is made.
+  ValueId run() {
+    const std::int64_t whole = queue_.samples - (newest_ ? 1 : 0);
+    std::optional<ValueId> older;
+    if (whole > 0) older = groups(0, whole, queue_.pool_max ? queue_.stride : 1);
+    if (!newest_) return *older;
+    const ValueId last = last_sample();
+    return older ? join(builder_, *older, last) : last;
   }
-  // Without a delay the last sample is the newest entry itself.
-  const std::int64_t from_state = newest ? queue.samples - 1 : queue.samples;
-  if (from_state == 0) return *newest;
-  const ValueId older = take_entries(builder, *state, 0, queue.stride, from_state);
-  return newest ? join(builder, older, *newest) : older;
-}
+
+ private:
+  ValueId last_sample() {
+    const std::int64_t before = queue_.pool_max ? queue_.stride - 1 : 0;
+    if (before == 0) return *newest_;
+    return builder_.max(groups((queue_.samples - 1) * queue_.stride, 1, before), *newest_);
+  }
+
+  // Every `stride`-th entry of the history from `first`, or the maximum of as many as `size` from
+  // there on.
+  ValueId groups(std::int64_t first, std::int64_t count, std::int64_t size) {
+    const ValueId entries = builder_.gather(*states_.ring, places(first, count, size), 0);
+    if (size == 1) {
+      return builder_.reshape(entries, prepend(count, entry_shape()));
+    }
+    return builder_.reduce(ReduceOp::Max, entries, {1}, false);
+  }
+
+  Shape entry_shape() const {
+    const Shape& ring = builder_.shape(*states_.ring);
+    return {ring.begin() + 1, ring.end()};
+  }
+
+  // [count, size]: where in the ring they are.
+  ValueId places(std::int64_t first, std::int64_t count, std::int64_t size) {
+    const Shape shape = {count, size};
+    const auto number = [&](std::int64_t value) {
+      return builder_.splat(Scalar::of_int(DType::I64, value), shape);
+    };
+    const ValueId group = builder_.mul(builder_.iota(DType::I64, shape, 0), number(queue_.stride));
+    const ValueId offset = builder_.add(group, builder_.iota(DType::I64, shape, 1));
+    const ValueId place = builder_.expand(*states_.place, shape);
+    const ValueId moved = builder_.add(builder_.add(place, number(first + 1)), offset);
+    return builder_.map(ScalarOp::FloorMod, moved, number(builder_.shape(*states_.ring)[0]));
+  }
+
+  GraphBuilder& builder_;
+  const QueueStage& queue_;
+  const Queue& states_;
+  std::optional<ValueId> newest_;  // [1, entry...]
+};
 
 }  // namespace
+
+std::string queue_state_name(const std::string& id) { return id + ".queue"; }
+std::string queue_entry_name(const std::string& id) { return id + ".place"; }
 
 std::int64_t queue_length(const QueueStage& queue) {
   const std::int64_t sampled =
@@ -75,15 +104,18 @@ Shape queue_history(const QueueStage& queue, const Shape& entry) {
   return prepend(queue_length(queue), entry);
 }
 
-Queue sample_queue(GraphBuilder& builder, const QueueStage& queue, const std::string& state_name,
+Queue sample_queue(GraphBuilder& builder, const QueueStage& queue, const std::string& id,
                    DType dtype, const Shape& entry, std::optional<ValueId> newest) {
   INGOT_CHECK(newest.has_value() == (queue.delay == 0), "only a delayed queue has no newest entry");
   Queue sampled;
-  const std::int64_t remembered = queue_length(queue) - 1;
-  if (remembered > 0) sampled.state = builder.input(state_name, dtype, prepend(remembered, entry));
+  const std::int64_t length = queue_length(queue);
+  if (length > 1) {
+    sampled.ring = builder.input(queue_state_name(id), dtype, prepend(length, entry));
+    sampled.place = builder.input(queue_entry_name(id), DType::I64, {1});
+  }
   std::optional<ValueId> newest_entry;
   if (newest) newest_entry = as_entry(builder, *newest);
-  const ValueId picked = pick(builder, queue, sampled.state, newest_entry);
+  const ValueId picked = Sampler(builder, queue, sampled, newest_entry).run();
 
   // The samples' axis goes where the reader wants it, and is joined with the one it precedes.
   std::vector<int> order(entry.size());
@@ -95,13 +127,9 @@ Queue sample_queue(GraphBuilder& builder, const QueueStage& queue, const std::st
 
 void append_to_queue(GraphBuilder& builder, const QueueStage& queue, const Queue& sampled,
                      ValueId newest) {
-  if (!sampled.state) return;
-  const Shape shape = builder.shape(*sampled.state);
+  if (!sampled.ring) return;
+  const Shape shape = builder.shape(*sampled.ring);
   const DType dtype = builder.dtype(newest);
-  ValueId next = as_entry(builder, newest);
-  if (shape[0] > 1) {
-    next = join(builder, take_entries(builder, *sampled.state, 1, 1, shape[0] - 1), next);
-  }
   std::optional<Tensor> initial;
   if (queue.initial != 0) {
     const Scalar value = is_float(dtype)
@@ -109,7 +137,13 @@ void append_to_queue(GraphBuilder& builder, const QueueStage& queue, const Queue
                              : Scalar::of_int(dtype, static_cast<std::int64_t>(queue.initial));
     initial = Tensor::splat(shape, value);
   }
-  builder.state(*sampled.state, next, std::move(initial));
+  builder.state(*sampled.ring, as_entry(builder, newest), std::move(initial), sampled.place);
+
+  const auto number = [&](std::int64_t value) {
+    return builder.splat(Scalar::of_int(DType::I64, value), {1});
+  };
+  const ValueId after = builder.add(*sampled.place, number(1));
+  builder.state(*sampled.place, builder.map(ScalarOp::FloorMod, after, number(shape[0])));
 }
 
 }  // namespace ingot

@@ -1,6 +1,10 @@
-// History queues as graphs: a state that holds the entries before the newest one.
+// History queues as graphs: a ring of entries and the place of the newest one, both states.
 //
-//   entries, oldest first:  [ state[0] ... state[n-1], newest ]   next state: all but the oldest
+//   entry k of the history, oldest first:  ring[(place + 1 + k) mod length], the newest at `place`
+//
+// A frame reads the older entries of the ring, takes the newest from where it is made, and writes it
+// over the oldest one: nothing else moves. A rejected frame leaves `place`, so that the entry it
+// wrote is written again before anybody reads it.
 #pragma once
 
 #include <optional>
@@ -21,17 +25,21 @@ namespace ingot {
 // All entries of the history together: no value of a queue has more elements.
 [[nodiscard]] Shape queue_history(const QueueStage& queue, const Shape& entry);
 
+// Names of the two states: the ring [length, entry...] and the place, one i64.
+[[nodiscard]] std::string queue_state_name(const std::string& id);
+[[nodiscard]] std::string queue_entry_name(const std::string& id);
+
 struct Queue {
-  std::optional<ValueId> state;  // [length - 1, entry...]; none if nothing is remembered
+  std::optional<ValueId> ring, place;  // none if nothing is remembered
   ValueId samples;
 };
 
 // Samples the history that ends with `newest`. Needs: a value if the delay is 0; with a delay the
 // samples do not depend on it, and the frame's own results may become the newest entry later.
 [[nodiscard]] Queue sample_queue(GraphBuilder& builder, const QueueStage& queue,
-                                 const std::string& state_name, DType dtype, const Shape& entry,
+                                 const std::string& id, DType dtype, const Shape& entry,
                                  std::optional<ValueId> newest);
-// Declares what the state is in the next frame.
+// Declares what the states are in the next frame.
 void append_to_queue(GraphBuilder& builder, const QueueStage& queue, const Queue& sampled,
                      ValueId newest);
 

@@ -90,7 +90,19 @@ class Planner {
       for (ValueId input : distinct) users_[input.index].push_back(i);
     }
     for (const GraphOutput& output : graph_.outputs) pinned_[output.value.index] = true;
-    for (const GraphState& state : graph_.states) pinned_[state.next.index] = true;
+    for (const GraphState& state : graph_.states) {
+      pinned_[state.next.index] = true;
+      if (state.entry) pinned_[moved_by(state.next).index] = true;
+    }
+  }
+
+  // What a value is, seen through movement. The kernel that writes into a ring only copies it, and
+  // so never reads the ring itself.
+  ValueId moved_by(ValueId value) const {
+    while (is<ViewOp>(graph_[value]) || is<ReshapeOp>(graph_[value])) {
+      value = graph_[value].inputs[0];
+    }
+    return value;
   }
 
   void find_constants() {
@@ -382,7 +394,7 @@ class Planner {
   std::uint32_t caller_buffer(ValueId value) {
     if (plan_.placed.contains(value)) return kNone;
     for (const GraphState& state : graph_.states) {
-      if (state.next != value || taken_.contains(&state)) continue;
+      if (state.next != value || state.entry || taken_.contains(&state)) continue;
       taken_.insert(&state);
       return add_buffer(BufferKind::NextState, graph_[value].dtype, graph_[value].shape,
                         plan_.buffers[plan_.placed.at(state.state).buffer].io);
@@ -683,7 +695,7 @@ class Planner {
       if (!halo_[i].before.empty() && !has_halo(i)) copy_with_halo(i);
     }
     for (const GraphState& state : graph_.states) {
-      if (taken_.contains(&state)) continue;
+      if (state.entry || taken_.contains(&state)) continue;
       const Node& n = graph_[state.next];
       const std::uint32_t io = plan_.buffers[plan_.placed.at(state.state).buffer].io;
       add_kernel("next state", state.next,
@@ -697,6 +709,12 @@ class Planner {
       add_kernel("output", output.value,
                  Placement{add_buffer(BufferKind::Output, n.dtype, n.shape, output_slot(i)),
                            std::vector<std::int64_t>(n.shape.size(), 0)});
+    }
+    // Last: everything else reads what was there before.
+    for (const GraphState& state : graph_.states) {
+      if (!state.entry) continue;
+      add_kernel("ring", state.next, plan_.placed.at(state.state));
+      if (element_count(graph_[state.next].shape) > 0) plan_.kernels.back().entry = state.entry;
     }
   }
 

@@ -56,6 +56,8 @@ struct PlanKernel {
   std::string name;
   ValueId root;
   Placement destination;
+  // Of a ring: the destination is its entry at this value, modulo the entries (GraphState::entry).
+  std::optional<ValueId> entry = std::nullopt;
 };
 
 struct PlanIo {

@@ -133,6 +133,11 @@ class PlanParser {
       return false;
     }
     kernel.name = *name;
+    if (line.take("entry")) {
+      ValueId entry;
+      if (!read_value(line, entry)) return false;
+      kernel.entry = entry;
+    }
     plan_.kernels.push_back(std::move(kernel));
     return true;
   }
@@ -179,8 +184,9 @@ std::string print_plan(const Plan& plan) {
                         text_of(placement));
   }
   for (const PlanKernel& kernel : plan.kernels) {
-    text += fmt::format("  kernel {} %{} {}\n", quote(kernel.name), kernel.root.index,
+    text += fmt::format("  kernel {} %{} {}", quote(kernel.name), kernel.root.index,
                         text_of(kernel.destination));
+    text += kernel.entry ? fmt::format(" entry %{}\n", kernel.entry->index) : "\n";
   }
   return text + "}\n";
 }

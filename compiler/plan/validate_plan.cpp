@@ -4,7 +4,8 @@
 //   places     a value's part lies inside its buffer and has its type
 //   kernels    each placed value that must be computed has one kernel that makes it; a kernel's
 //              destination is writable; every output and next state is written
-//   order      a kernel reads only buffers that an earlier kernel wrote or that are there before
+//   order      a kernel reads only buffers that an earlier kernel wrote or that are there before,
+//              and no ring that one wrote into
 #include <fmt/format.h>
 
 #include <set>
@@ -106,13 +107,16 @@ class Validator {
     check_placement(kernel.root, kernel.destination);
     if (!message_.empty()) return;
     const BufferKind kind = plan_.buffers[kernel.destination.buffer].kind;
-    if (kind != BufferKind::Scratch && kind != BufferKind::Output &&
-        kind != BufferKind::NextState) {
+    const bool is_ring = kernel.entry && kind == BufferKind::State;
+    if (!is_ring && (kernel.entry || (kind != BufferKind::Scratch && kind != BufferKind::Output &&
+                                      kind != BufferKind::NextState))) {
       wrong("kernel '{}': writes a buffer that nobody may write", kernel.name);
     }
     std::set<ValueId> seen;
     std::set<std::uint32_t> reads;
     collect_reads(kernel, kernel.root, true, seen, reads);
+    if (kernel.entry) collect_reads(kernel, *kernel.entry, false, seen, reads);
+    if (is_ring) written_.insert(kernel.destination.buffer);
     for (std::uint32_t read : reads) {
       const BufferKind source = plan_.buffers[read].kind;
       const bool there = source == BufferKind::Input || source == BufferKind::State ||
@@ -120,6 +124,9 @@ class Validator {
       const bool empty = element_count(plan_.buffers[read].shape) == 0;
       if (!there && !empty && !written_.contains(read)) {
         wrong("kernel '{}': reads buffer {} before it is written", kernel.name, read);
+      }
+      if (source == BufferKind::State && written_.contains(read)) {
+        wrong("kernel '{}': reads ring {} after it was written", kernel.name, read);
       }
     }
     written_.insert(kernel.destination.buffer);

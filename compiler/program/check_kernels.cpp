@@ -200,13 +200,19 @@ class KernelChecker {
     ++counts_.kernels;
     const DType dtype = (*plan_.graph)[kernel.root].dtype;
     const PlacedValues stored(plan_, plan_memory_, kernel.root);
+    Placement destination = kernel.destination;
+    if (kernel.entry) {
+      const std::int64_t entries = plan_.buffers[destination.buffer].shape[0];
+      const Coordinates first((*plan_.graph)[*kernel.entry].shape.size(), 0);
+      destination.offset[0] = floored_mod(stored.load(*kernel.entry, first).as_int(), entries);
+    }
     for (const Sample& sample : samples) {
       ++counts_.elements;
       if (sample.want.undecided) {
         ++counts_.undecided;
         continue;
       }
-      const Scalar got = stored.load(kernel.destination, sample.at);
+      const Scalar got = stored.load(destination, sample.at);
       if (agrees(dtype, sample.want, got)) continue;
       const Scalar want{is_float(dtype) ? DType::F64 : dtype, sample.want.bits};
       Diagnostic diagnostic;

@@ -76,7 +76,8 @@ std::vector<std::vector<std::byte>> ProgramMemory::read(BufferKind slot, BufferK
   for (std::uint32_t io = 0; io < program_.io.size(); ++io) {
     if (program_.io[io].kind != slot) continue;
     values.emplace_back();
-    const std::uint32_t found = buffer_of(io, buffer);
+    std::uint32_t found = buffer_of(io, buffer);
+    if (found == kNone) found = buffer_of(io, slot);  // a ring
     if (found == kNone) continue;
     values.back().assign(address_[found], address_[found] + program_.buffers[found].size_bytes);
   }

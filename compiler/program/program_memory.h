@@ -27,7 +27,7 @@ class ProgramMemory {
   // Bytes of all slots of one kind, in the order of Program::io; empty ones are left as they are.
   void write(BufferKind kind, std::span<const std::vector<std::byte>> values);
   // Of the buffers of kind `buffer` that belong to slots of kind `slot`: outputs, or next states of
-  // states.
+  // states. A ring is its own next state.
   [[nodiscard]] std::vector<std::vector<std::byte>> read(BufferKind slot, BufferKind buffer) const;
   // The end of a frame: what is next becomes the state.
   void advance();

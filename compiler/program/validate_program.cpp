@@ -3,10 +3,12 @@
 //   buffers    slots name an io of their kind and hold its bytes; constants exist and fill theirs
 //   calls      kernels exist; as many buffers as parameters, of the parameters' type, shape and
 //              layout; the grid is the kernel's parallel extent
-//   access     nobody writes inputs, constants or states; what is read was written before; every
-//              output and next state is written
+//   access     nobody writes inputs, constants, or states that have a next state; what is read was
+//              written before, but a written state is no more read; every output and next state is
+//              written
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "compiler/program/program.h"
@@ -21,6 +23,9 @@ class Validator {
   Result<void> run() {
     if (program_.workers < 1 || program_.workers > 256) wrong("{} workers", program_.workers);
     for (std::size_t i = 0; i < program_.buffers.size(); ++i) check_buffer(i);
+    for (const ProgramBuffer& buffer : program_.buffers) {
+      if (buffer.kind == BufferKind::NextState) has_next_.insert(buffer.io);
+    }
     for (std::size_t i = 0; i < program_.calls.size(); ++i) check_call(i);
     for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
       const ProgramBuffer& buffer = program_.buffers[i];
@@ -108,18 +113,29 @@ class Validator {
       if (reads(parameter.access)) read(i, call.buffers[p]);
     }
     for (std::size_t p = 0; p < call.buffers.size(); ++p) {
-      if (writes(kernel.parameters[p].access)) write(i, call.buffers[p]);
+      if (!writes(kernel.parameters[p].access)) continue;
+      write(i, call.buffers[p]);
+      const bool is_ring = program_.buffers[call.buffers[p]].kind == BufferKind::State;
+      if (is_ring && std::ranges::count(call.buffers, call.buffers[p]) > 1) {
+        wrong("call {}: reads the ring {} that it writes", i, call.buffers[p]);
+      }
     }
   }
 
   void read(std::size_t call, std::uint32_t buffer) {
-    if (!there_before(program_.buffers[buffer].kind) && !written_.contains(buffer)) {
+    const BufferKind kind = program_.buffers[buffer].kind;
+    if (!there_before(kind) && !written_.contains(buffer)) {
       wrong("call {}: reads buffer {} before it is written", call, buffer);
+    }
+    if (kind == BufferKind::State && written_.contains(buffer)) {
+      wrong("call {}: reads state {} after it was written", call, buffer);
     }
   }
 
   void write(std::size_t call, std::uint32_t buffer) {
-    if (there_before(program_.buffers[buffer].kind)) {
+    const ProgramBuffer& written = program_.buffers[buffer];
+    const bool is_ring = written.kind == BufferKind::State && !has_next_.contains(written.io);
+    if (there_before(written.kind) && !is_ring) {
       wrong("call {}: writes buffer {}, which nobody may write", call, buffer);
     }
     written_.insert(buffer);
@@ -127,6 +143,7 @@ class Validator {
 
   const Program& program_;
   std::set<std::size_t> written_;
+  std::set<std::uint32_t> has_next_;  // slots
   std::string message_;
 };
 

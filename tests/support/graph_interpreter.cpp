@@ -363,6 +363,23 @@ GraphRun interpret_graph(const Graph& graph, const NamedTensors& inputs) {
   return run;
 }
 
+NamedTensors next_states(const Graph& graph, const GraphRun& run) {
+  NamedTensors states;
+  for (const GraphState& state : graph.states) {
+    Tensor next = run[state.next];
+    if (state.entry) {
+      const Tensor& ring = run[state.state];
+      const std::int64_t entries = ring.shape[0];
+      const std::int64_t place = (run[*state.entry].at(0).as_int() % entries + entries) % entries;
+      std::vector<std::byte> bytes(ring.bytes.begin(), ring.bytes.end());
+      std::ranges::copy(next.bytes, bytes.begin() + place * std::ssize(next.bytes));
+      next = Tensor::own(ring.dtype, ring.shape, std::move(bytes));
+    }
+    states[std::get<InputOp>(graph[state.state].op).name] = std::move(next);
+  }
+  return states;
+}
+
 NamedTensors interpret_outputs(const Graph& graph, const NamedTensors& inputs) {
   const GraphRun run = interpret_graph(graph, inputs);
   NamedTensors outputs;

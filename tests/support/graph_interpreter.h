@@ -26,6 +26,9 @@ using NamedTensors = std::map<std::string, Tensor>;
 // it declares none). Anything else fails the process: tests give what they declared.
 [[nodiscard]] GraphRun interpret_graph(const Graph& graph, const NamedTensors& inputs);
 
+// The states of the next frame, by name.
+[[nodiscard]] NamedTensors next_states(const Graph& graph, const GraphRun& run);
+
 // One frame: the declared outputs, by name.
 [[nodiscard]] NamedTensors interpret_outputs(const Graph& graph, const NamedTensors& inputs);
 

@@ -29,9 +29,13 @@ constexpr std::string_view kEverything = R"(graph "demo \"1\"\x0a" {
   %15 = gather f32[1,2,6,8] %13 %4 axis=3 in_range strict
   %16 = input f32[41] "s"
   %17 = input u8[64] "camera"
+  %18 = input f32[3,41] "r"
+  %19 = input i64[1] "p"
+  %20 = reshape f32[1,41] %10
   output "y" %13
   output "z" %11
   state %16 next %10
+  state %18 next %20 entry %19
   transform %0 offset=4 width=640 height=480 cabin frame %17
   transform %0 offset=0 width=1 height=1 frame %17
   camera %17 index=2

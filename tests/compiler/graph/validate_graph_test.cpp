@@ -143,6 +143,14 @@ TEST(ValidateGraph, Declarations) {
   EXPECT_EQ(broken_rule("%2 = map.neg f32[2,3] %0\nstate %2 next %0"), "a state is an input");
   EXPECT_EQ(broken_rule("state %0 next %0\nstate %0 next %0"), "a state has one next");
   EXPECT_EQ(broken_rule("state %0 next %1"), "a state keeps its type");
+  const auto ring = [](const std::string& place, const std::string& next) {
+    return broken_rule("%2 = input " + place + " \"p\"\n%3 = view " + next +
+                       " %0 [a0,a1]\nstate %0 next %3 entry %2");
+  };
+  EXPECT_EQ(ring("i64[1]", "f32[1,3]"), "none");
+  EXPECT_EQ(ring("i64[1]", "f32[2,3]"), "a state keeps its type");
+  EXPECT_EQ(ring("i64[2]", "f32[1,3]"), "an input of one i64 says which entry of a ring is next");
+  EXPECT_EQ(ring("i32[1]", "f32[1,3]"), "an input of one i64 says which entry of a ring is next");
   EXPECT_EQ(broken_rule("%2 = input u8[9] \"c\"\n%3 = input f32[9] \"m\"\n"
                         "transform %3 offset=0 width=2 height=2 frame %2\ncamera %2 index=0"),
             "none");

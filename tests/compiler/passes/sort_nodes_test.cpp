@@ -170,6 +170,7 @@ Graph shuffled(const Graph& graph, std::mt19937& random) {
   for (GraphState& state : result.states) {
     state.state = place[state.state.index];
     state.next = place[state.next.index];
+    if (state.entry) state.entry = place[state.entry->index];
   }
   return result;
 }

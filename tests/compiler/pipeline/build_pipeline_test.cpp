@@ -95,9 +95,7 @@ class Frames {
     NamedTensors all = states_;
     all.insert(inputs.begin(), inputs.end());
     const GraphRun run = interpret_graph(graph_, all);
-    for (const GraphState& state : graph_.states) {
-      states_[std::get<InputOp>(graph_[state.state].op).name] = run[state.next];
-    }
+    states_ = next_states(graph_, run);
     std::map<std::string, std::vector<double>> outputs;
     for (const GraphOutput& output : graph_.outputs) {
       outputs[output.name] = doubles(run[output.value]);
@@ -142,7 +140,7 @@ TEST(BuildPipeline, QueueInFrontOfAModel) {
       R"({"sum": "m"})", R"({"v": {"dtype": "f32", "shape": [1, 1]}})"));
   ASSERT_TRUE(result.has_value()) << first_line(result);
   const Graph& graph = only_graph(result);
-  EXPECT_EQ(input_names(graph), (std::vector<std::string>{"v", "other", "past.queue"}));
+  EXPECT_EQ(input_names(graph), (std::vector<std::string>{"v", "other", "past.queue", "past.place"}));
   Frames frames(graph);
   const auto frame = [&](double v) {
     return frames.run({{"v", floats({1, 1}, {v})}, {"other", floats({1, 2}, {100, 200})}})["sum"];

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "compiler/compile.h"
 #include "compiler/graph/builder.h"
 
@@ -87,6 +89,40 @@ TEST(Plan, ValidatorRefusesABrokenPlan) {
   auto outside = *plan;
   outside.kernels.back().destination.offset[1] = 8;
   EXPECT_FALSE(validate_plan(outside));
+}
+
+// An output that is no more than a part of the ring, and a next entry of the same.
+Graph ring() {
+  GraphBuilder b("ring");
+  const ValueId x = b.input("x", DType::F32, {1, 4});
+  const ValueId history = b.input("history", DType::F32, {3, 4});
+  const ValueId place = b.input("place", DType::I64, {1});
+  const std::int64_t starts[] = {1, 0}, steps[] = {1, 1};
+  b.output("y", b.slice(history, starts, steps, {2, 4}));
+  b.state(history, x, std::nullopt, place);
+  b.state(place, b.add(place, b.like(place, 1)));
+  return b.take();
+}
+
+TEST(Plan, RingsAreWrittenAfterEverythingThatReadsThem) {
+  const Graph graph = ring();
+  for (const bool optimize : {false, true}) {
+    const auto plan = make_plan(graph, default_target(), PlanOptions{optimize, optimize});
+    ASSERT_TRUE(plan);
+    const std::string text = print_plan(*plan);
+    ASSERT_TRUE(validate_plan(*plan)) << text;
+    EXPECT_TRUE(plan->kernels.back().entry.has_value()) << text;
+    const auto parsed = parse_plan(text, graph);
+    ASSERT_TRUE(parsed) << text;
+    EXPECT_EQ(print_plan(*parsed), text);
+
+    auto early = *plan;
+    std::ranges::rotate(early.kernels, early.kernels.end() - 1);
+    EXPECT_FALSE(validate_plan(early)) << print_plan(early);
+    auto whole = *plan;
+    whole.kernels.back().entry.reset();
+    EXPECT_FALSE(validate_plan(whole)) << print_plan(whole);
+  }
 }
 
 }  // namespace
