@@ -327,9 +327,10 @@ std::vector<std::string> Bench::parts_of_calls() const {
   // Each input and state, and whose it is; those of `kSubjects` that a value depends on are bits.
   constexpr std::array<const char*, 4> kSubjects = {"frame", "big_frame", "features", "desires"};
   const auto subject_of = [](const std::string& slot) -> unsigned {
-    if (slot == "frame" || slot == "tfm" || slot == "img.queue") return 1;
-    if (slot == "big_frame" || slot == "big_tfm" || slot == "big_img.queue") return 2;
-    if (slot == "hidden_state" || slot == "features.queue") return 4;
+    const std::string stage = slot.substr(0, slot.find('.'));  // img.queue, img.place
+    if (stage == "frame" || stage == "tfm" || stage == "img") return 1;
+    if (stage == "big_frame" || stage == "big_tfm" || stage == "big_img") return 2;
+    if (stage == "hidden_state" || stage == "features") return 4;
     return 8;
   };
   ingot_artifact_info info;

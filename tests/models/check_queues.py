@@ -2,7 +2,9 @@
 """Queues of every kind against queues that move all of their entries each frame: every output byte.
 Some frames are refused (a value is not finite) and must leave no trace; once, everything is reset.
 
-usage: check_queues.py TARGET FRAMES     x86-64-v2, -v3, -v4 here; aarch64 under qemu
+usage: check_queues.py TARGET FRAMES [--from-zero]     x86-64-v2, -v3, -v4 here; aarch64 under qemu
+
+  --from-zero   no queue has an initial value
 """
 import json
 import os
@@ -124,9 +126,12 @@ class Reference:
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
     target, count = sys.argv[1], int(sys.argv[2])
+    if '--from-zero' in sys.argv:
+        for stage in STAGES:
+            stage.pop('initial', None)
     folder = support.work_folder('queues-' + target)
     artifact = sequence.Artifact(write_pipeline(folder), target, folder)
     reference, reset = Reference(), count - count // 4
