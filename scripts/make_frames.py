@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Synthetic frames for the driving sample.
+"""Synthetic frames for the samples.
 
 usage: make_frames.py CAMERA.json OUT_DIR COUNT [NAME...]
-writes OUT_DIR/0000/NAME.npy, OUT_DIR/0001/NAME.npy, ... for every input of the pipeline: moving
+writes OUT_DIR/0000/NAME.npy, OUT_DIR/0001/NAME.npy, ... for every input of the driving sample: moving
 pictures, the published matrices at zero calibration (for a camera that has none: the middle of its
-picture), no desire, right-hand traffic. With names, only of those inputs.
+picture), no desire, right-hand traffic. With names, only of those inputs, among which may be those
+of the cabin sample: cabin_frame, cabin_tfm, calib.
 """
 import json
 import os
@@ -14,6 +15,8 @@ import sys
 # Matrices from output pixel to camera pixel: scale and offset, by camera width.
 ROAD = {1928: (2.90989017, 219.068130, 465.489227), 1344: (1.25439560, 350.874725, 320.290771)}
 WIDE = {1928: (1.24615383, 644.984619, 414.833832), 1344: (0.934615374, 432.738464, 238.125381)}
+CABIN = {1928: (1, 244, 248), 1344: (0.75, 132, 113)}
+DRIVING_INPUTS = ('frame', 'big_frame', 'tfm', 'big_tfm', 'desire', 'traffic_convention')
 
 
 def write_npy(path, descr, shape, data):
@@ -63,11 +66,14 @@ def main():
             'big_tfm': ('<f4', (3, 3), matrix(WIDE, camera)),
             'desire': ('<f4', (1, 8), bytes(32)),
             'traffic_convention': ('<f4', (1, 2), struct.pack('<2f', 0, 1)),
+            'cabin_frame': ('|u1', (camera['size'],), picture(camera, 7 * step)),
+            'cabin_tfm': ('<f4', (3, 3), matrix(CABIN, camera, (1440, 960))),
+            'calib': ('<f4', (1, 3), bytes(12)),
         }
         unknown = [name for name in wanted if name not in inputs]
         if unknown:
             sys.exit('no input %s; there are: %s' % (', '.join(unknown), ', '.join(inputs)))
-        for name in wanted or inputs:
+        for name in wanted or DRIVING_INPUTS:
             descr, shape, data = inputs[name]
             write_npy(os.path.join(folder, name + '.npy'), descr, shape, data)
 

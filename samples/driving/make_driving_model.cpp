@@ -6,113 +6,16 @@
 // with two outputs per input channel, residual heads; one attention block over the history) at a
 // small width, and random weights: for trying the tool, not for driving. The published width is 64.
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
-#include <iostream>
 #include <string>
 #include <vector>
 
-#include "samples/driving/onnx_writer.h"
+#include "samples/models/model_parts.h"
+#include "samples/models/onnx_writer.h"
 
 namespace sample {
 namespace {
 
 constexpr std::int64_t kHistory = 25;
-
-struct Slice {
-  std::string name;
-  std::int64_t size;
-};
-
-std::string base64(const std::string& bytes) {
-  constexpr const char* alphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      const auto byte = i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U;
-      group = group << 8U | byte;
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      const bool padding = i + k > bytes.size();
-      text += padding ? '=' : alphabet[(group >> (18 - 6 * k)) & 63U];
-    }
-  }
-  return text;
-}
-
-// What Python's pickle (protocol 3) writes for {name: slice(start, stop, None), ...}.
-std::string pickle(const std::vector<Slice>& slices) {
-  const auto number = [](std::int64_t value) {
-    std::string bytes = "J";
-    for (unsigned shift = 0; shift < 32; shift += 8) {
-      bytes += static_cast<char>((value >> shift) & 0xFF);
-    }
-    return bytes;
-  };
-  std::string bytes = "\x80\x03}(";
-  std::int64_t start = 0;
-  for (const Slice& slice : slices) {
-    bytes += 'X' + number(static_cast<std::int64_t>(slice.name.size())).substr(1) + slice.name;
-    bytes += "cbuiltins\nslice\n" + number(start) + number(start + slice.size) + "N\x87R";
-    start += slice.size;
-  }
-  return bytes + "u.";
-}
-
-std::int64_t total(const std::vector<Slice>& slices) {
-  std::int64_t size = 0;
-  for (const Slice& slice : slices) size += slice.size;
-  return size;
-}
-
-// GELU by its tanh form, written out as exporters do.
-std::string gelu(OnnxWriter& w, const std::string& x) {
-  const std::string cubed = w.node("Mul", {x, w.node("Mul", {x, x})});
-  const std::string inner = w.node("Add", {x, w.node("Mul", {cubed, w.filled({}, 0.044715F)})});
-  const std::string tanh = w.node("Tanh", {w.node("Mul", {inner, w.filled({}, 0.7978845608F)})});
-  const std::string half = w.node("Mul", {x, w.filled({}, 0.5F)});
-  return w.node("Mul", {half, w.node("Add", {tanh, w.filled({}, 1.0F)})});
-}
-
-struct Conv {
-  std::int64_t in, out, kernel;
-  std::int64_t stride = 1;
-  std::int64_t groups = 1;
-  double gain = 1.0;
-};
-
-std::string conv(OnnxWriter& w, const std::string& x, const Conv& c) {
-  const std::int64_t pad = c.kernel / 2;
-  const std::int64_t fan_in = c.in / c.groups * c.kernel * c.kernel;
-  return w.node(
-      "Conv",
-      {x, w.weight({c.out, c.in / c.groups, c.kernel, c.kernel}, fan_in, c.gain), w.bias(c.out)},
-      {.ints = {{"group", c.groups}},
-       .int_lists = {{"dilations", {1, 1}},
-                     {"kernel_shape", {c.kernel, c.kernel}},
-                     {"pads", {pad, pad, pad, pad}},
-                     {"strides", {c.stride, c.stride}}}});
-}
-
-std::string gemm(OnnxWriter& w, const std::string& x, std::int64_t in, std::int64_t out,
-                 double gain = 1.0) {
-  return w.node("Gemm", {x, w.weight({out, in}, in, gain), w.bias(out)},
-                {.ints = {{"transB", 1}}, .int_lists = {}});
-}
-
-// Token mixing by a depthwise convolution, then two 1x1 convolutions with GELU between, added back
-// at a small scale.
-std::string mixer_block(OnnxWriter& w, const std::string& x, std::int64_t channels) {
-  const std::string mixed =
-      conv(w, x, {.in = channels, .out = channels, .kernel = 3, .groups = channels});
-  std::string y =
-      conv(w, mixed, {.in = channels, .out = channels, .kernel = 7, .groups = channels});
-  y = gelu(w, conv(w, y, {.in = channels, .out = 3 * channels, .kernel = 1, .gain = 1.4}));
-  y = conv(w, y, {.in = 3 * channels, .out = channels, .kernel = 1, .gain = 1.4});
-  return w.node("Add", {mixed, w.node("Mul", {y, w.filled({1, channels, 1, 1}, 0.3F)})});
-}
 
 // Half the size, twice the channels.
 std::string down_sample(OnnxWriter& w, const std::string& x, std::int64_t channels) {
@@ -129,18 +32,6 @@ std::string squeeze_excite(OnnxWriter& w, const std::string& x, std::int64_t cha
   y = w.node("Relu", {conv(w, y, {.in = channels, .out = inner, .kernel = 1})});
   y = w.node("Sigmoid", {conv(w, y, {.in = inner, .out = channels, .kernel = 1})});
   return w.node("Mul", {x, y});
-}
-
-// x + two layers of it.
-std::string residual(OnnxWriter& w, const std::string& x, std::int64_t size) {
-  const std::string y = gemm(w, w.node("Relu", {gemm(w, x, size, size, 1.4)}), size, size);
-  return w.node("Relu", {w.node("Add", {x, y})});
-}
-
-std::string head(OnnxWriter& w, const std::string& feature, std::int64_t in, std::int64_t hidden,
-                 std::int64_t out) {
-  const std::string x = w.node("Relu", {gemm(w, feature, in, hidden, 1.4)});
-  return gemm(w, residual(w, x, hidden), hidden, out);
 }
 
 std::string vision_model(std::int64_t width, std::uint64_t seed) {
@@ -201,7 +92,7 @@ std::string vision_model(std::int64_t width, std::uint64_t seed) {
   }
   w.node("Concat", parts, {.ints = {{"axis", 1}}, .int_lists = {}}, "outputs");
   w.output("outputs", {1, total(slices)});
-  w.metadata("output_slices", base64(pickle(slices)));
+  w.metadata("output_slices", output_slices(slices));
   return w.bytes();
 }
 
@@ -263,46 +154,17 @@ std::string policy_model(std::int64_t width, std::uint64_t seed) {
   for (const Slice& slice : slices) parts.push_back(head(w, x, size, 4 * width, slice.size));
   w.node("Concat", parts, {.ints = {{"axis", 1}}, .int_lists = {}}, "outputs");
   w.output("outputs", {1, total(slices)});
-  w.metadata("output_slices", base64(pickle(slices)));
+  w.metadata("output_slices", output_slices(slices));
   return w.bytes();
-}
-
-bool write(const std::string& path, const std::string& bytes) {
-  std::ofstream file(path, std::ios::binary);
-  file << bytes;
-  file.close();
-  if (!file) std::cerr << "make_driving_model: cannot write " << path << "\n";
-  return static_cast<bool>(file);
-}
-
-int run(const std::vector<std::string>& arguments) {
-  std::string folder;
-  std::int64_t width = 16;
-  std::uint64_t seed = 20;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const bool has_value = i + 1 < arguments.size();
-    if (arguments[i] == "--width" && has_value) {
-      width = std::atoll(arguments[++i].c_str());
-    } else if (arguments[i] == "--seed" && has_value) {
-      seed = std::strtoull(arguments[++i].c_str(), nullptr, 10);
-    } else if (folder.empty() && !arguments[i].starts_with("-")) {
-      folder = arguments[i];
-    } else {
-      folder.clear();
-      break;
-    }
-  }
-  if (folder.empty() || width < 8 || width > 256 || width % 8 != 0) {
-    std::cerr << "usage: make_driving_model FOLDER [--width W] [--seed N]\n"
-                 "  W is a multiple of 8 from 8 to 256 (default 16)\n";
-    return 2;
-  }
-  const bool done = write(folder + "/driving_vision.onnx", vision_model(width, seed)) &&
-                    write(folder + "/driving_policy.onnx", policy_model(width, seed + 1));
-  return done ? 0 : 8;
 }
 
 }  // namespace
 }  // namespace sample
 
-int main(int argc, char** argv) { return sample::run({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  sample::Options options{.folder = {}, .width = 16, .seed = 20};
+  if (!sample::read_options(argc, argv, options)) return 2;
+  return sample::write_models(
+      options, {{"driving_vision.onnx", sample::vision_model(options.width, options.seed)},
+                {"driving_policy.onnx", sample::policy_model(options.width, options.seed + 1)}});
+}

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compiles a warp pipeline for every camera of the golden warps and compares every byte.
 
-usage: check_warps.py TARGET [--cabin]     road_* cases; --cabin adds cabin_* cases
+usage: check_warps.py TARGET [--cabin] [--layouts]     road_* cases; --cabin adds cabin_* cases,
+                                                       --layouts a shifted picture of every golden layout
 
 x86-64 targets go through `ingot run`; aarch64 through ingot_replay under qemu.
 """
@@ -112,6 +113,50 @@ class Checker:
         return False
 
 
+def shifted(frame, camera, offset, interleaved, left, top, width, height, divisor):
+    """The plane's pixels from (left, top) on, clamped to its edges."""
+    columns = [min(left + x, camera['width'] // divisor - 1) for x in range(width)]
+    picture = bytearray()
+    for y in range(height):
+        row = min(top + y, camera['height'] // divisor - 1)
+        line = offset + row * camera['stride']
+        picture += bytes(frame[line + interleaved * column] for column in columns)
+    return picture
+
+
+def check_layouts(checker):
+    """A whole translation over the right and the lower edge, of each layout of nv12_layouts.json."""
+    with open(support.need_shared('golden', 'warp', 'nv12_layouts.json')) as file:
+        golden = json.load(file)
+    layouts = golden['known'] + golden['others']
+    passed = 0
+    for number, layout in enumerate(layouts):
+        width, height = min(64, layout['width']), min(32, layout['height'] // 4 * 4) or 4
+        left = (layout['width'] - width // 2) // 2 * 2
+        top = (layout['height'] - height // 2) // 2 * 2
+        matrix = ['%08x' % struct.unpack('<I', struct.pack('<f', value))[0]
+                  for value in (1, 0, left, 0, 1, top, 0, 0, 1)]
+        case = {'id': '%(width)d x %(height)d' % layout, 'frames': 1, 'layout': 'yuv420',
+                'out_width': width, 'out_height': height, 'border_fill': None,
+                'frame_kind': 'ramp', 'frame_seeds': [number], 'matrices_f32_hex': [matrix],
+                'camera': {key: layout[key] for key in ('width', 'height', 'stride', 'y_height',
+                                                        'uv_height', 'size')},
+                'sample_index': [], 'sample_value': []}
+        case['camera']['name'] = 'layout%d' % number
+        frame = frame_bytes('ramp', 0, layout['size'])
+        luma = shifted(frame, layout, 0, 1, left, top, width, height, 1)
+        expected = b''.join(
+            bytes(luma[y * width + x] for y in range(row, height, 2) for x in range(column, width, 2))
+            for row, column in ((0, 0), (1, 0), (0, 1), (1, 1)))
+        for byte in (0, 1):
+            expected += shifted(frame, layout, layout['uv_offset'] + byte, 2, left // 2, top // 2,
+                                width // 2, height // 2, 2)
+        case['sha256'] = hashlib.sha256(expected).hexdigest()
+        passed += checker.check(case)
+    print('%d of %d layouts equal in every byte' % (passed, len(layouts)))
+    return passed == len(layouts) > 0
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
@@ -126,7 +171,10 @@ def main():
     passed = sum(checker.check(case) for case in cases)
     print('%d of %d cases equal in every byte, %d artifacts' % (
         passed, len(cases), len(checker.artifacts)))
-    return 0 if passed == len(cases) > 0 else 1
+    good = passed == len(cases) > 0
+    if '--layouts' in sys.argv:
+        good = check_layouts(checker) and good
+    return 0 if good else 1
 
 
 if __name__ == '__main__':

@@ -155,13 +155,16 @@ TEST(ParsePipeline, DocumentedFilesAndSamplesParse) {
   ASSERT_EQ(blocks.size(), 2U);
   EXPECT_TRUE(parse_pipeline(blocks[0], "pipeline.md").has_value());
   EXPECT_TRUE(parse_camera(blocks[1], "pipeline.md").has_value());
-  const auto driving = root / "samples" / "driving";
-  const auto sample = parse_pipeline(read_text(driving / "pipeline.json"), "pipeline.json");
-  ASSERT_TRUE(sample.has_value());
-  for (const std::string& camera : sample->cameras) {
-    const std::string text = read_text(driving / camera);
-    EXPECT_TRUE(parse_camera(text, camera).has_value());
-    EXPECT_EQ(text, read_text(root / "samples" / camera)) << camera;
+  for (const char* name : {"driving", "cabin"}) {
+    const auto folder = root / "samples" / name;
+    const auto sample = parse_pipeline(read_text(folder / "pipeline.json"), "pipeline.json");
+    ASSERT_TRUE(sample.has_value()) << name;
+    EXPECT_EQ(sample->cameras.size(), 2U);
+    for (const std::string& camera : sample->cameras) {
+      const std::string text = read_text(folder / camera);
+      EXPECT_TRUE(parse_camera(text, camera).has_value());
+      EXPECT_EQ(text, read_text(root / "samples" / camera)) << camera;
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-#include "samples/driving/onnx_writer.h"
+#include "samples/models/onnx_writer.h"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
