@@ -458,25 +458,14 @@ Emitted KernelEmitter::compute(ExprId id) {
   return {emit_scalar_op(emission_, expr.op, dtype, expr.strict || strict_, values), lanes};
 }
 
-// Whether a float is NaN or, by its last two operations, inside of an integer's range.
+// Whether a float is NaN or inside of an integer's range.
 bool KernelEmitter::is_clamped_into(ExprId id, DType dtype) const {
-  if (!is_float(kernel_.pool[id].dtype) || !is_integer(dtype)) return false;
-  std::optional<double> low, high;
-  for (int step = 0; step < 2; ++step) {
-    const Expr& expr = kernel_.pool[id];
-    if (expr.kind != ExprKind::Scalar || (expr.op != ScalarOp::Min && expr.op != ScalarOp::Max)) {
-      return false;
-    }
-    const bool is_first = kernel_.pool[expr.operands[0]].kind == ExprKind::Constant;
-    const Expr& bound = kernel_.pool[expr.operands[is_first ? 0 : 1]];
-    if (bound.kind != ExprKind::Constant) return false;
-    (expr.op == ScalarOp::Min ? high : low) = bound.constant.as_double();
-    id = expr.operands[is_first ? 1 : 0];
-  }
+  const auto range = clamped_range(kernel_.pool, id);
+  if (!range || !is_integer(dtype)) return false;
   const int width = 8 * size_bytes(dtype);
   const double least = is_signed(dtype) ? -std::ldexp(1.0, width - 1) : 0;
   const double most = least + std::ldexp(1.0, width) - 1;
-  return low && high && least <= *low && *low <= *high && *high <= most;
+  return least <= range->low && range->high <= most;
 }
 
 std::vector<LinearTerm> KernelEmitter::by_scope(const LinearIndex& form) const {

@@ -232,6 +232,40 @@ bool KernelEmitter::follows_data(ExprId id) const {
   return false;
 }
 
+// A vector of offsets as it is before it becomes one of i64, if that is signed.
+llvm::Value* KernelEmitter::narrow_offsets(const LinearIndex& offsets) {
+  if (offsets.terms.size() == 1 && offsets.terms[0].coefficient == 1) {
+    const Expr& term = kernel_.pool[offsets.terms[0].atom];
+    if (term.kind == ExprKind::Cast && kernel_.pool[term.operands[0]].dtype == DType::I32) {
+      return evaluate(term.operands[0]).value;
+    }
+  }
+  return compute_linear(offsets).value;
+}
+
+// On x86 through memory: loads are cheaper there than taking lanes out of a register.
+std::vector<llvm::Value*> KernelEmitter::lanes_as_indices(llvm::Value* vector) {
+  llvm::Type* const element = vector->getType()->getScalarType();
+  llvm::Value* memory = nullptr;
+  if (target_.architecture == Architecture::X86_64 && lanes_ >= 8) {
+    llvm::BasicBlock& entry = function_->getEntryBlock();
+    llvm::IRBuilder<> at_entry(&entry, entry.begin());
+    auto* const slot = at_entry.CreateAlloca(vector->getType(), nullptr, "places");
+    builder_.CreateAlignedStore(vector, slot, slot->getAlign());
+    memory = opaque(slot);
+  }
+  std::vector<llvm::Value*> lanes;
+  for (int lane = 0; lane < lanes_; ++lane) {
+    const auto at = static_cast<std::uint64_t>(lane);
+    llvm::Value* const index =
+        memory == nullptr ? builder_.CreateExtractElement(vector, at)
+                          : builder_.CreateLoad(
+                                element, builder_.CreateConstInBoundsGEP1_64(element, memory, at));
+    lanes.push_back(builder_.CreateSExt(index, builder_.getInt64Ty()));
+  }
+  return lanes;
+}
+
 // A place that follows data is computed for all lanes together; index arithmetic lane by lane,
 // where it becomes constants.
 llvm::Value* KernelEmitter::load_per_lane(const Expr& expr) {
@@ -244,20 +278,20 @@ llvm::Value* KernelEmitter::load_per_lane(const Expr& expr) {
     by_data = by_data || follows_data(term.atom);
   }
   llvm::Value* base = nullptr;
-  llvm::Value* offsets = nullptr;
+  std::vector<llvm::Value*> offsets;
   llvm::Value* gates = nullptr;
   if (by_data) {
     base = pointer_to(expr.id, shared);
-    offsets = compute_linear(own).value;
+    offsets = lanes_as_indices(narrow_offsets(own));
     if (expr.gated) gates = lanes_of(expr.operands[1]);
   }
   llvm::Value* lanes = llvm::PoisonValue::get(
       llvm::FixedVectorType::get(value_type(context_, expr.dtype), static_cast<unsigned>(lanes_)));
   for_each_lane([&](int lane) {
     const auto at = static_cast<std::uint64_t>(lane);
-    llvm::Value* pointer = by_data ? builder_.CreateGEP(memory_type(context_, expr.dtype), base,
-                                                        builder_.CreateExtractElement(offsets, at))
-                                   : pointer_to(expr.id, index_.linearize(expr.operands[0]));
+    llvm::Value* pointer =
+        by_data ? builder_.CreateGEP(memory_type(context_, expr.dtype), base, offsets[at])
+                : pointer_to(expr.id, index_.linearize(expr.operands[0]));
     if (expr.gated) {
       llvm::Value* const gate =
           by_data ? builder_.CreateExtractElement(gates, at) : scalar_of(expr.operands[1]);

@@ -117,6 +117,8 @@ class KernelEmitter {
   [[nodiscard]] llvm::Value* load_masked(const Expr& expr, const LinearIndex& address);
   [[nodiscard]] llvm::Value* load_per_lane(const Expr& expr);
   [[nodiscard]] bool follows_data(ExprId id) const;
+  [[nodiscard]] llvm::Value* narrow_offsets(const LinearIndex& offsets);
+  [[nodiscard]] std::vector<llvm::Value*> lanes_as_indices(llvm::Value* vector);
   void store_per_lane(const StoreStatement& statement, llvm::Value* value);
   void annotate(llvm::Instruction* access, std::uint32_t parameter);
   [[nodiscard]] bool has_masked_load(DType dtype) const;

@@ -65,15 +65,12 @@ Source locate(GraphBuilder& builder, const Matrix& m, ValueId x, ValueId y) {
           .row = builder.map(ScalarOp::Round, builder.div(line(3), divisor))};
 }
 
-// An index in 0..extent-1. The clamp of floats decides the sample; the one of integers bounds the
-// index for everybody who has to prove that it stays inside, NaN (which the cast takes to 0)
-// included.
+// An index in 0..extent-1, also for NaN, which the cast takes to 0.
 ValueId clamp_index(GraphBuilder& builder, ValueId rounded, std::int64_t extent) {
   const auto last = static_cast<double>(extent - 1);
   const ValueId clamped =
       builder.min(builder.max(rounded, builder.like(rounded, 0)), builder.like(rounded, last));
-  const ValueId index = builder.cast(clamped, DType::I32);
-  return builder.min(builder.max(index, builder.like(index, 0)), builder.like(index, last));
+  return builder.cast(clamped, DType::I32);
 }
 
 // Of a byte in the frame's plane: row * stride + column * step, for clamped coordinates.
@@ -96,7 +93,7 @@ ValueId sample(GraphBuilder& builder, ValueId frame, ValueId place) {
   return builder.gather(frame, place, 0, true);
 }
 
-// u8 [4, H/2, W/2] over the axes (odd column, odd row, y, x): phases 00, 10, 01, 11.
+// u8 [1, 4, H/2, W/2] over the axes (odd column, odd row, y, x): phases 00, 10, 01, 11.
 ValueId warp_luma_phases(GraphBuilder& builder, const Warp& warp, const Camera& camera,
                          ValueId frame, const Matrix& matrix) {
   const Shape shape = {2, 2, warp.height / 2, warp.width / 2};
@@ -109,17 +106,17 @@ ValueId warp_luma_phases(GraphBuilder& builder, const Warp& warp, const Camera& 
   const Plane plane = {camera.width, camera.height, camera.stride, 1};
   const ValueId place = place_of(builder, plane, locate(builder, matrix, x, y));
   const ValueId luma = sample(builder, frame, place);
-  return builder.reshape(luma, {4, shape[2], shape[3]});
+  return builder.reshape(luma, {1, 4, shape[2], shape[3]});
 }
 
-// u8 [2, H/2, W/2]: U, then V. They differ by one byte of the place, which is computed once.
+// u8 [1, 2, H/2, W/2]: U, then V. They differ by one byte of the place, which is computed once.
 ValueId warp_chroma(GraphBuilder& builder, const Warp& warp, const Camera& camera, ValueId frame,
                     const Matrix& matrix) {
   const Shape plane_shape = {warp.height / 2, warp.width / 2};
-  const Shape shape = {2, plane_shape[0], plane_shape[1]};
+  const Shape shape = {1, 2, plane_shape[0], plane_shape[1]};
   const ValueId x = builder.iota(DType::I32, plane_shape, 1);
   const ValueId y = builder.iota(DType::I32, plane_shape, 0);
-  const ValueId is_v = builder.iota(DType::I32, shape, 0);
+  const ValueId is_v = builder.iota(DType::I32, shape, 1);
   const auto uv_offset = static_cast<double>(camera.uv_offset);
   const ValueId offset = camera.pixel_format == PixelFormat::Nv21
                              ? builder.sub(builder.like(is_v, uv_offset + 1), is_v)
@@ -167,16 +164,16 @@ ValueId road_warp(GraphBuilder& builder, const Warp& warp, const Camera& camera,
   std::vector<ValueId> pictures;
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const Matrix numbers = read_matrix(builder, matrix, i);
-    pictures.push_back(warp_luma_phases(builder, warp, camera, frames[i], numbers));
-    pictures.push_back(warp_chroma(builder, warp, camera, frames[i], numbers));
+    const ValueId planes[] = {warp_luma_phases(builder, warp, camera, frames[i], numbers),
+                              warp_chroma(builder, warp, camera, frames[i], numbers)};
+    pictures.push_back(builder.concat(planes, 1));
     builder.transform({.input = matrix,
                        .offset_bytes = static_cast<std::int64_t>(i) * 36,
                        .width = warp.width,
                        .height = warp.height,
                        .frame = frames[i]});
   }
-  const auto count = static_cast<std::int64_t>(frames.size());
-  return builder.reshape(builder.concat(pictures, 0), {count, 6, warp.height / 2, warp.width / 2});
+  return builder.concat(pictures, 0);
 }
 
 ValueId cabin_warp(GraphBuilder& builder, const Warp& warp, const Camera& camera, ValueId frame,

@@ -316,4 +316,22 @@ ExprId ExprPool::logical_and(ExprId a, ExprId b) {
   return scalar(ScalarOp::And, operands);
 }
 
+std::optional<FloatRange> clamped_range(const ExprPool& pool, ExprId value) {
+  if (!is_float(pool[value].dtype)) return std::nullopt;
+  std::optional<double> low, high;
+  for (int step = 0; step < 2; ++step) {
+    const Expr& expr = pool[value];
+    const bool is_bounded =
+        expr.kind == ExprKind::Scalar && (expr.op == ScalarOp::Min || expr.op == ScalarOp::Max);
+    if (!is_bounded) return std::nullopt;
+    const bool is_first = pool[expr.operands[0]].kind == ExprKind::Constant;
+    const Expr& bound = pool[expr.operands[is_first ? 0 : 1]];
+    if (bound.kind != ExprKind::Constant) return std::nullopt;
+    (expr.op == ScalarOp::Min ? high : low) = bound.constant.as_double();
+    value = expr.operands[is_first ? 1 : 0];
+  }
+  if (!low || !high || !(*low <= *high)) return std::nullopt;
+  return FloatRange{*low, *high};
+}
+
 }  // namespace ingot

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -106,5 +107,12 @@ class ExprPool {
   std::vector<std::uint64_t> hashes_;  // of exprs_[i]
   std::vector<std::uint32_t> slots_;   // open addressing: index of an expression, or kEmptySlot
 };
+
+// The ends of a float whose last two operations are a minimum and a maximum with constants, low <=
+// high; it may be NaN nevertheless.
+struct FloatRange {
+  double low = 0, high = 0;
+};
+[[nodiscard]] std::optional<FloatRange> clamped_range(const ExprPool& pool, ExprId value);
 
 }  // namespace ingot

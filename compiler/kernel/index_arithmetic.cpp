@@ -228,7 +228,19 @@ IndexRange range_of_new(const ExprPool& pool, const Expr& expr, const Extents& e
     case ExprKind::Scalar: range = range_of_scalar(pool, expr, extents, memo); break;
     case ExprKind::Cast: {
       const DType from = pool[expr.operands[0]].dtype;
-      if (is_float(from) || is_float(expr.dtype)) break;
+      if (is_float(expr.dtype)) break;
+      if (is_float(from)) {
+        const auto clamped = clamped_range(pool, expr.operands[0]);
+        const double most = static_cast<double>(kExactLimit);
+        if (clamped && expr.dtype != DType::Bool && -most <= clamped->low &&
+            clamped->high <= most) {
+          // Truncated; NaN gives 0.
+          range = IndexRange{std::min<std::int64_t>(0, static_cast<std::int64_t>(clamped->low)),
+                             std::max<std::int64_t>(0, static_cast<std::int64_t>(clamped->high))};
+          if (!range->within(whole.min, whole.max)) range.reset();
+        }
+        break;
+      }
       const IndexRange operand = range_of(pool, expr.operands[0], extents, memo);
       if (expr.dtype != DType::Bool) {
         range = operand;  // integer casts wrap; below, a value outside means anything

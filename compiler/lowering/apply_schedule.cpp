@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "compiler/lowering/kernel_accesses.h"
 #include "compiler/lowering/kernel_scheduler.h"
 
 namespace ingot {
@@ -114,8 +115,33 @@ class Applier : KernelScheduler {
       const ExprId id{i};
       if (source_.pool[id].kind == ExprKind::Reduce && reaches(id)) append(body, reduce_block(id));
     }
+    append(body, prefetches_ahead());
     append(body, in_tile([&] { return store_statement(); }));
     return body;
+  }
+
+  Block prefetches_ahead() {
+    Block out;
+    if (!schedule_.ahead) return out;
+    const std::uint32_t range = schedule_.vector->range;
+    const std::int64_t last = std::max<std::int64_t>(0, extent(range) - schedule_.vector->lanes);
+    const std::int64_t step = schedule_.ahead->vectors * schedule_.vector->lanes;
+    const ExprId later = pool().min(pool().add(base_[range], pool().index(step)), last);
+    set_coordinate(range, later);
+    for (std::uint32_t i = 0; i < source_.pool.size(); ++i) {
+      const Expr& load = source_.pool[ExprId{i}];
+      if (load.kind != ExprKind::Load || !reaches(ExprId{i})) continue;
+      const std::vector<ExprId> coordinates = coordinates_of(load);
+      if (!follows_data(source_.pool, coordinates)) continue;
+      out.push_back(Statement{PrefetchStatement{load.id, address(load.id, coordinates)}});
+    }
+    set_coordinate(range, base_[range]);
+    return out;
+  }
+
+  std::vector<ExprId> coordinates_of(const Expr& load) const {
+    const std::size_t rank = source_.parameters[load.id].shape.size();
+    return {load.operands.begin(), load.operands.begin() + static_cast<std::ptrdiff_t>(rank)};
   }
 
   bool reaches(ExprId reduce) {

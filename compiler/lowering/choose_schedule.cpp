@@ -23,6 +23,8 @@ constexpr double kGatherCost = 4.0;
 constexpr double kOutsideTurns = 8.0;
 // Constants below this stay in the first caches.
 constexpr std::int64_t kPrefetchedBytes = 64 << 10;
+// A vector of places takes about 10 ns, memory about 100.
+constexpr std::int64_t kVectorsAhead = 16;
 // Ahead of a stream that is read once.
 constexpr std::int64_t kStreamDistanceBytes = 4096;
 // Turns of the innermost reduce loop that are written out, times the elements of a tile.
@@ -369,6 +371,26 @@ class Chooser {
     return largest;
   }
 
+  // Only where the places lie in memory already: to compute them twice costs more than waiting.
+  void choose_ahead() {
+    for (std::uint32_t i = 0; i < kernel_.pool.size(); ++i) {
+      const Expr& expr = kernel_.pool[ExprId{i}];
+      if (expr.kind == ExprKind::Scalar && is_float(expr.dtype)) return;
+    }
+    schedule_.ahead = AheadStep{kVectorsAhead};
+  }
+
+  // Where places follow data, neighbours read the same lines: short ranges come inside of long
+  // ones. Vectors stay innermost beneath a longer range, beside what they all share.
+  void order_by_turns() {
+    std::vector<std::uint32_t>& outer = schedule_.outer;
+    std::ranges::stable_sort(outer, std::greater<>{},
+                             [&](std::uint32_t range) { return turns(range); });
+    const auto vector = std::ranges::find(outer, schedule_.vector->range);
+    if (vector != outer.begin() && vector != outer.end())
+      std::rotate(vector, vector + 1, outer.end());
+  }
+
   // Blocks of packed weights outermost, so that one panel serves all pixels.
   void choose_outer() {
     schedule_.outer = accesses_.output_ranges();
@@ -380,6 +402,13 @@ class Chooser {
     if (schedule_.vector_reduce) {
       std::ranges::stable_sort(schedule_.outer, std::greater<>{},
                                [&](std::uint32_t range) { return largest_read(range); });
+    }
+    if (accesses_.reduces().empty() && schedule_.vector &&
+        std::ranges::any_of(accesses_.sites(), [&](const AccessSite& site) {
+          return follows_data(kernel_.pool, site.coordinates);
+        })) {
+      order_by_turns();
+      choose_ahead();
     }
     std::erase_if(schedule_.outer, [&](std::uint32_t range) { return turns(range) == 1; });
     std::int64_t product = 1;

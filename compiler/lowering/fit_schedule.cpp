@@ -38,6 +38,7 @@ class Fitter {
     check_unrolled();
     check_outer();
     check_prefetch();
+    check_ahead();
     return std::move(reasons_);
   }
 
@@ -233,6 +234,16 @@ class Fitter {
         step.share > kMostPrefetches || step.distance < -kFarthestPrefetch ||
         step.distance > kFarthestPrefetch || step.lines > kFarthestPrefetch) {
       against("prefetch of {} of {} lines", step.share, step.lines);
+    }
+  }
+
+  void check_ahead() {
+    if (!schedule_.ahead) return;
+    if (!schedule_.vector || !accesses_.reduces().empty()) {
+      against("places ahead of a kernel that has a reduce or no vectors");
+    }
+    if (schedule_.ahead->vectors < 1 || schedule_.ahead->vectors > kFarthestPrefetch) {
+      against("{} vectors ahead", schedule_.ahead->vectors);
     }
   }
 

@@ -88,6 +88,21 @@ bool KernelAccesses::starts_aligned(ExprId coordinate, std::uint32_t range) cons
   return constant_part(coordinate) % lanes() == 0;
 }
 
+bool follows_data(const ExprPool& pool, const std::vector<ExprId>& coordinates) {
+  std::vector<ExprId> open = coordinates;
+  std::vector<bool> seen(pool.size());
+  while (!open.empty()) {
+    const ExprId at = open.back();
+    open.pop_back();
+    if (seen[at.index]) continue;
+    seen[at.index] = true;
+    const Expr& expr = pool[at];
+    if (expr.dtype != DType::I64 && expr.dtype != DType::Bool) return true;
+    open.insert(open.end(), expr.operands.begin(), expr.operands.end());
+  }
+  return false;
+}
+
 std::int64_t KernelAccesses::constant_part(ExprId coordinate) const {
   return bounds_of(pool(), coordinate, [](std::uint32_t) { return std::int64_t{1}; }).min;
 }

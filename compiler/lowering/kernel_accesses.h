@@ -66,4 +66,7 @@ class KernelAccesses {
   bool strict_ = false, wide_ = false;
 };
 
+// Whether more than index arithmetic decides a place.
+[[nodiscard]] bool follows_data(const ExprPool& pool, const std::vector<ExprId>& coordinates);
+
 }  // namespace ingot

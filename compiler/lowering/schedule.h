@@ -62,6 +62,12 @@ struct PrefetchStep {
   std::int64_t lines = 1, share = 1;
 };
 
+// A kernel without a reduce reads at places that follow data: asks for those of the vector that
+// many further on, which no processor foresees.
+struct AheadStep {
+  std::int64_t vectors = 0;
+};
+
 // A convolution computed by Winograd's algorithm (winograd.h) instead of term by term, in one
 // parallel loop over bands of tile rows: transform the band's input, then for each group of output
 // channels all products, and the outputs of every tile at once with what follows the reduce.
@@ -95,6 +101,7 @@ struct Schedule {
   };
   std::vector<Packing> packings;
   std::optional<PrefetchStep> prefetch;
+  std::optional<AheadStep> ahead;
 };
 
 // Chooses by the facts of the target. Deterministic; measures nothing. `largest_tile`: of

@@ -31,7 +31,7 @@ class StepReader {
 
   Result<void> read(const std::string& step) {
     using Read = const char* (StepReader::*)(LineScanner&);
-    static constexpr std::array<std::pair<std::string_view, Read>, 8> kReaders{{
+    static constexpr std::array<std::pair<std::string_view, Read>, 9> kReaders{{
         {"pack", &StepReader::pack},
         {"vector", &StepReader::vector},
         {"winograd", &StepReader::winograd},
@@ -39,6 +39,7 @@ class StepReader {
         {"reduce", &StepReader::reduce},
         {"vector-reduce", &StepReader::vector_reduce},
         {"prefetch", &StepReader::prefetch},
+        {"ahead", &StepReader::ahead},
         {"loops", &StepReader::loops},
     }};
     LineScanner line(step);
@@ -177,6 +178,12 @@ class StepReader {
     return nullptr;
   }
 
+  const char* ahead(LineScanner& line) {
+    if (schedule_.ahead) return kTwice;
+    schedule_.ahead.emplace();
+    return number(line, schedule_.ahead->vectors) ? nullptr : "expected a number of vectors";
+  }
+
   const char* loops(LineScanner& line) {
     if (std::exchange(has_loops_, true)) return kTwice;
     while (!line.at_end()) {
@@ -236,6 +243,7 @@ std::vector<std::string> to_steps(const Schedule& schedule, const RangedKernel& 
                                 kernel.parameters[step.parameter].name, step.distance, step.share,
                                 step.lines));
   }
+  if (schedule.ahead) steps.push_back(fmt::format("ahead {}", schedule.ahead->vectors));
   std::string outer = "loops";
   for (std::size_t i = 0; i < schedule.outer.size(); ++i) {
     outer += fmt::format(" {}", range_name(schedule.outer[i]));

@@ -17,28 +17,38 @@ ValueId as_entry(GraphBuilder& builder, ValueId value) {
   return builder.reshape(value, prepend(1, builder.shape(value)));
 }
 
-ValueId join(GraphBuilder& builder, ValueId older, ValueId newer) {
-  const std::vector<ValueId> parts = {older, newer};
-  return builder.concat(parts, 0);
-}
-
 class Sampler {
  public:
   Sampler(GraphBuilder& builder, const QueueStage& queue, const Queue& states,
           std::optional<ValueId> newest)
       : builder_(builder), queue_(queue), states_(states), newest_(newest) {}
 
-  // [samples, entry...]. Without a delay the last one takes the newest entry from where it is made.
+  // Without a delay the last sample takes the newest entry from where it is made.
   ValueId run() {
     const std::int64_t whole = queue_.samples - (newest_ ? 1 : 0);
-    std::optional<ValueId> older;
-    if (whole > 0) older = groups(0, whole, queue_.pool_max ? queue_.stride : 1);
-    if (!newest_) return *older;
-    const ValueId last = last_sample();
-    return older ? join(builder_, *older, last) : last;
+    std::vector<ValueId> parts;
+    if (whole > 0) {
+      parts.push_back(arranged(groups(0, whole, queue_.pool_max ? queue_.stride : 1)));
+    }
+    if (newest_) parts.push_back(arranged(last_sample()));
+    return builder_.concat(parts, queue_.axis);
   }
 
  private:
+  // [samples, entry...] with the samples' axis where the reader wants it, joined with the one it
+  // precedes.
+  ValueId arranged(ValueId samples) {
+    const Shape& shape = builder_.shape(samples);
+    QueueStage part = queue_;
+    part.samples = shape[0];
+    const Shape to = queue_shape(part, {shape.begin() + 1, shape.end()});
+    if (shape[0] == 1) return builder_.reshape(samples, to);
+    std::vector<int> order(shape.size() - 1);
+    std::iota(order.begin(), order.end(), 1);
+    order.insert(order.begin() + queue_.axis, 0);
+    return builder_.reshape(builder_.transpose(samples, order), to);
+  }
+
   ValueId last_sample() {
     const std::int64_t before = queue_.pool_max ? queue_.stride - 1 : 0;
     if (before == 0) return *newest_;
@@ -115,13 +125,7 @@ Queue sample_queue(GraphBuilder& builder, const QueueStage& queue, const std::st
   }
   std::optional<ValueId> newest_entry;
   if (newest) newest_entry = as_entry(builder, *newest);
-  const ValueId picked = Sampler(builder, queue, sampled, newest_entry).run();
-
-  // The samples' axis goes where the reader wants it, and is joined with the one it precedes.
-  std::vector<int> order(entry.size());
-  std::iota(order.begin(), order.end(), 1);
-  order.insert(order.begin() + queue.axis, 0);
-  sampled.samples = builder.reshape(builder.transpose(picked, order), queue_shape(queue, entry));
+  sampled.samples = Sampler(builder, queue, sampled, newest_entry).run();
   return sampled;
 }
 

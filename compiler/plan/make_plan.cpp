@@ -26,6 +26,7 @@ constexpr std::size_t kMostLeaves = 24;
 constexpr std::size_t kMostDepth = 100;
 // Most nodes after a core that its kernel takes in.
 constexpr std::size_t kMostEpilogueNodes = 64;
+constexpr int kMostPositionOperations = 8;
 
 template <typename Op>
 bool is(const Node& node) {
@@ -90,9 +91,13 @@ class Planner {
       for (ValueId input : distinct) users_[input.index].push_back(i);
     }
     for (const GraphOutput& output : graph_.outputs) pinned_[output.value.index] = true;
+    kept_.assign(count_, false);
     for (const GraphState& state : graph_.states) {
-      pinned_[state.next.index] = true;
-      if (state.entry) pinned_[moved_by(state.next).index] = true;
+      if (state.entry) {
+        kept_[moved_by(state.next).index] = true;
+      } else {
+        pinned_[state.next.index] = true;
+      }
     }
   }
 
@@ -193,7 +198,7 @@ class Planner {
     std::vector<std::uint32_t> closed{core};
     bool inner_pinned = false;
     while (options_.fuse && !pending.empty() && region.size() < kMostEpilogueNodes) {
-      inner_pinned = inner_pinned || pinned_[newest];
+      inner_pinned = inner_pinned || pinned_[newest] || kept_[newest];
       const std::uint32_t next = *pending.begin();
       const Node& n = node(next);
       if (inner_pinned || !is_elementwise(n) || region_[next] != kNoRegion ||
@@ -254,11 +259,37 @@ class Planner {
   static constexpr std::uint32_t kNoRegion = 0xFFFFFFFF;
   static constexpr std::uint32_t kManyHomes = 0xFFFFFFFE;
 
+  // Few operations on positions alone: cheaper to repeat in each reader than to read.
+  void find_positions() {
+    constexpr int kTooMany = kMostPositionOperations + 1;
+    positions_.assign(count_, kTooMany);
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      const Node& n = node(i);
+      const auto* map = std::get_if<MapOp>(&n.op);
+      const bool is_cheap =
+          map != nullptr &&
+          (map->op == ScalarOp::Add || map->op == ScalarOp::Sub || map->op == ScalarOp::Mul);
+      const bool is_constant =
+          constant_[i] && element_count(graph_[moved_by(ValueId{i})].shape) == 1;
+      if (is<IotaOp>(n) || is_constant) {
+        positions_[i] = 0;
+      } else if (is_cheap || is<CastOp>(n) || (is_movement(n) && !n.inputs.empty())) {
+        int operations = is_movement(n) ? 0 : 1;
+        for (const ValueId input : n.inputs) operations += positions_[input.index];
+        positions_[i] = std::min(operations, kTooMany);
+      }
+    }
+  }
+
+  bool is_position(std::uint32_t i) const {
+    return options_.fuse && !pinned_[i] && !kept_[i] && positions_[i] <= kMostPositionOperations;
+  }
+
   bool must_place(std::uint32_t i) const {
     const Node& n = node(i);
     if (is<ConcatOp>(n)) return true;
     if (is_movement(n)) return false;
-    if (!options_.fuse || pinned_[i]) return true;
+    if (!options_.fuse || pinned_[i] || kept_[i]) return true;
     for (std::uint32_t user : users_[i]) {
       const Node& u = node(user);
       if (is<ContractOp>(u) || is<ConcatOp>(u) || reads_repeatedly(u, graph_)) return true;
@@ -298,6 +329,7 @@ class Planner {
 
   void choose_placed() {
     find_contraction_operands();
+    find_positions();
     home_.assign(count_, kManyHomes);
     depth_.assign(count_, 0);
     for (std::uint32_t i = static_cast<std::uint32_t>(count_); i-- > 0;) {
@@ -307,7 +339,8 @@ class Planner {
       depth_[i] = depth_below(i);
       bool here = must_place(i) || depth_[i] > kMostDepth;
       std::set<ValueId> leaves;  // of its kernel with it
-      if (!here && !is_movement(n)) {
+      const bool is_read = !is_movement(n) && !is_position(i);
+      if (!here && is_read) {
         here = home_[i] == kManyHomes;
         if (!here) {
           leaves = leaves_[home_[i]];
@@ -321,7 +354,7 @@ class Planner {
         home_[i] = i;
         depth_[i] = 0;
         add_leaves(n, {}, leaves_[i]);
-      } else if (!is_movement(n)) {
+      } else if (is_read) {
         leaves_[home_[i]] = std::move(leaves);
       }
     }
@@ -747,10 +780,13 @@ class Planner {
   const std::size_t count_;
   const int largest_tile_;  // of Winograd convolutions
   Plan plan_;
-  std::vector<bool> live_, constant_, pinned_, placed_;
+  std::vector<bool> live_, constant_, placed_;
+  std::vector<bool> pinned_;                       // outputs and next states
+  std::vector<bool> kept_;                         // placed in any case, wherever it is
   std::vector<std::vector<std::uint32_t>> users_;  // distinct, ascending
   std::vector<std::uint32_t> region_;              // root of the region around a core
   std::vector<bool> feeds_contraction_;
+  std::vector<int> positions_;  // operations on positions that a value takes
   std::vector<std::size_t> depth_;
   std::map<std::uint32_t, std::set<ValueId>> leaves_;  // what a root's kernel reads, at most
   std::vector<std::uint32_t> home_;                    // kernel an inlined value belongs to
