@@ -294,6 +294,9 @@ class Planner {
       const Node& u = node(user);
       if (is<ContractOp>(u) || is<ConcatOp>(u) || reads_repeatedly(u, graph_)) return true;
       if (is<GatherOp>(u) && u.inputs[0].index == i) return true;
+      // A camera's memory is in no cache: places that are known before can be asked for ahead.
+      if (is<GatherOp>(u) && u.inputs[1].index == i && is<InputOp>(graph_[u.inputs[0]]))
+        return true;
       if (is_movement(u) && feeds_contraction_[user]) return true;
     }
     return false;
