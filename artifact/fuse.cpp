@@ -100,7 +100,8 @@ class VariantJoiner {
  private:
   std::uint32_t warp_calls() const { return static_cast<std::uint32_t>(warp_.calls.size()); }
   std::uint32_t last_call() const {
-    return static_cast<std::uint32_t>(warp_.calls.size() + model_.calls.size() - 1);
+    const std::size_t calls = warp_.calls.size() + model_.calls.size();
+    return static_cast<std::uint32_t>(std::max<std::size_t>(calls, 1) - 1);
   }
 
   static std::uint64_t bytes_of(const Variant& variant, IngotArenaRole role) {

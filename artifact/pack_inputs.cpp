@@ -188,7 +188,8 @@ class Packer {
     host.nbytes = packing.nbytes;
     host.slot = 0;
     host.caller_memory = true;
-    host.last_call = static_cast<std::uint32_t>(variant.calls.size() - 1);
+    const std::size_t calls = std::max<std::size_t>(variant.calls.size(), 1);
+    host.last_call = static_cast<std::uint32_t>(calls - 1);
     for (std::size_t b = 0; b < variant.buffers.size(); ++b) {
       Buffer& buffer = variant.buffers[b];
       const bool is_input = buffer.kind == INGOT_BUFFER_INPUT;

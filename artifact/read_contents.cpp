@@ -121,9 +121,12 @@ class Reader {
   // Variants with equal tables share one interface, as they did.
   Result<std::uint32_t> interface_of(std::size_t v) {
     const Digest& digest = digest_of(tables_.variants[v].interface_sha256);
-    const std::optional<std::size_t> refs = section(INGOT_SECTION_REFS, v);
-    const Digest references = refs ? decoded_.section_digests[*refs] : Digest{};
-    const std::pair key(digest, references);
+    const auto digest_of_section = [&](IngotSectionType type) {
+      const std::optional<std::size_t> row = section(type, v);
+      return row ? decoded_.section_digests[*row] : Digest{};
+    };
+    const std::tuple key(digest, digest_of_section(INGOT_SECTION_REFS),
+                         digest_of_section(INGOT_SECTION_REFDATA));
     if (const auto known = interfaces_.find(key); known != interfaces_.end()) return known->second;
     INGOT_ASSIGN(Interface interface, read_interface(v));
     contents_.interfaces.push_back(std::move(interface));
@@ -407,7 +410,7 @@ class Reader {
   const Tables& tables_;
   ArtifactContents contents_;
   std::map<std::string, std::string> cut_names_;  // stored to original
-  std::map<std::pair<Digest, Digest>, std::uint32_t> interfaces_;
+  std::map<std::tuple<Digest, Digest, Digest>, std::uint32_t> interfaces_;
   std::map<std::size_t, std::uint32_t> code_index_;  // by row of the section table
   std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, std::uint32_t> data_;
 };

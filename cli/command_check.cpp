@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,7 +58,8 @@ class CaseRunner {
         run_(run),
         options_(options),
         warnings_(warnings),
-        reader_(run, artifact.slots(), artifact.path()) {}
+        slots_(case_slots(artifact)),
+        reader_(run, slots_, artifact.path()) {}
 
   Result<std::vector<OutputReport>> check() {
     INGOT_ASSIGN(Session session, Session::create(artifact_));
@@ -72,11 +75,36 @@ class CaseRunner {
   }
 
  private:
+  // Parts of packed inputs as if each were a slot; `index` counts inputs.
+  static std::vector<SlotView> case_slots(const LoadedArtifact& artifact) {
+    std::vector<SlotView> slots;
+    for (const InputView& input : artifact.inputs()) {
+      SlotView& slot = slots.emplace_back();
+      slot.index = static_cast<std::uint32_t>(slots.size() - 1);
+      slot.name = input.name;
+      slot.stored = input.stored;
+      slot.direction = INGOT_SLOT_INPUT;
+      slot.dtype = input.dtype;
+      slot.shape = input.shape;
+      slot.nbytes = input.nbytes;
+      slot.dense = input.dense;
+    }
+    std::ranges::copy_if(artifact.slots(), std::back_inserter(slots),
+                         [](const SlotView& slot) { return slot.direction != INGOT_SLOT_INPUT; });
+    return slots;
+  }
+
   Result<void> set_inputs(int step, Session& session) const {
     INGOT_ASSIGN(const std::vector<StepInput> inputs, reader_.step_inputs(step));
     for (const StepInput& input : inputs) {
-      INGOT_RETURN_IF_ERROR(session.set(
-          *input.slot, input.value ? input.value->bytes : session.value(*input.fed_by)));
+      if (!input.value && input.fed_by->direction == INGOT_SLOT_INPUT) {
+        return reader_.failure(fmt::format("'{}' is no output", input.fed_by->name));
+      }
+      const std::span<const std::byte> bytes =
+          input.value ? input.value->bytes : session.value(*input.fed_by);
+      INGOT_RETURN_IF_ERROR(input.slot->direction == INGOT_SLOT_INPUT
+                                ? session.set(artifact_.inputs()[input.slot->index], bytes)
+                                : session.set(*input.slot, bytes));
     }
     return {};
   }
@@ -99,7 +127,8 @@ class CaseRunner {
   const CaseRun& run_;
   const CheckOptions& options_;
   std::vector<Diagnostic>& warnings_;
-  CaseReader reader_;
+  const std::vector<SlotView> slots_;
+  const CaseReader reader_;
 };
 
 // A number, or its name: JSON has no infinities.

@@ -442,12 +442,14 @@ std::string report_text(const CompileCommandOptions& options, const Report& repo
 // Weights exist once while the artifact is written, once while it is checked: what has been used is
 // given back.
 Result<std::vector<std::byte>> encode_and_release(Compiled& compiled, const ArtifactFacts& facts,
-                                                  bool packed, const std::string& source) {
+                                                  bool packed, const std::string& source,
+                                                  std::vector<Diagnostic>& warnings) {
   INGOT_ASSIGN(artifact::ArtifactContents contents, about(source, encode_program(compiled, facts)));
   if (packed) {
     artifact::PackOptions packing;
     packing.frames = true;
     INGOT_RETURN_IF_ERROR(about(source, artifact::pack_inputs(contents, packing)));
+    warn_of_packed_frames(contents, source, warnings);
   }
   Result<std::vector<std::byte>> bytes = about(source, artifact::encode(contents));
   for (CompiledVariant& variant : compiled.variants) variant.program.constants.clear();
@@ -484,7 +486,8 @@ Result<Report> compile_source(const CompileCommandOptions& options, const Reques
   for (const CompiledVariant& variant : compiled.variants) {
     report.variants.push_back(report_variant(variant));
   }
-  INGOT_ASSIGN(std::vector<std::byte> bytes, encode_and_release(compiled, facts, packed, source));
+  INGOT_ASSIGN(std::vector<std::byte> bytes,
+               encode_and_release(compiled, facts, packed, source, warnings));
   INGOT_ASSIGN(bytes, about(source, sign_all(std::move(bytes), request)));
   progress.report("check");
   INGOT_ASSIGN(const std::vector<VariantCheck> checks, self_check(bytes, source, request.check));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -112,17 +113,32 @@ class ReferenceRecorder {
                     artifact::Fused& fused)
       : options_(options), model_(model), warp_(warp), fused_(fused) {}
 
-  // False: nothing here executes the parts.
-  Result<bool> run() {
+  // Why there is nothing to record, if so.
+  Result<std::optional<Diagnostic>> run() {
+    for (const Part* part : {&model_, &warp_}) {
+      for (const artifact::Interface& interface : part->contents.interfaces) {
+        if (step_count(interface) == 0) return no_vectors(part->path);
+      }
+    }
     std::uint32_t interface = 0;
     for (const artifact::Interface& warp : warp_.contents.interfaces) {
       INGOT_ASSIGN(const bool executed, record(warp, fused_.contents.interfaces[interface++]));
-      if (!executed) return false;
+      if (!executed) return not_run(model_.path);
     }
-    return true;
+    return std::nullopt;
   }
 
  private:
+  static Diagnostic no_vectors(const std::string& part) {
+    return make_warning("fuse-no-vectors",
+                        "this part has no reference vectors: the result has none either", part,
+                        "compile the part anew, or fuse on a machine of one of the targets");
+  }
+  static Diagnostic not_run(const std::string& part) {
+    return make_warning("fuse-not-run",
+                        "nothing here executes the parts: there are no reference vectors", part,
+                        "fuse on a machine of one of the targets");
+  }
   static bool is_about_the_machine(const Failure& failure) {
     return failure.exit == ExitCode::Incompatible;
   }
@@ -234,8 +250,13 @@ void add_options(const FuseCommandOptions& options, const Part& model, const Par
   facts.emplace_back("fused-warp", artifact::to_hex(warp.decoded.id));
 }
 
-Result<std::vector<std::byte>> make_artifact(const FuseCommandOptions& options,
-                                             std::vector<Diagnostic>& warnings) {
+struct FusedFile {
+  std::vector<std::byte> bytes;
+  bool has_vectors = false;
+};
+
+Result<FusedFile> make_artifact(const FuseCommandOptions& options,
+                                std::vector<Diagnostic>& warnings) {
   artifact::FuseOptions how;
   how.product = options.product;
   INGOT_ASSIGN(const auto connections, name_values(options.connections, "--connect"));
@@ -245,19 +266,21 @@ Result<std::vector<std::byte>> make_artifact(const FuseCommandOptions& options,
   INGOT_ASSIGN(artifact::Fused fused,
                about(options.model, artifact::fuse(model->contents, warp->contents, how)));
   add_options(options, *model, *warp, fused.contents);
-  INGOT_ASSIGN(const bool executed, ReferenceRecorder(options, *model, *warp, fused).run());
-  if (!executed) {
+  INGOT_ASSIGN(const std::optional<Diagnostic> missing,
+               ReferenceRecorder(options, *model, *warp, fused).run());
+  if (missing) {
     for (artifact::Interface& interface : fused.contents.interfaces) interface.references.clear();
     fused.contents.manifest.references.clear();
-    warnings.push_back(make_warning("fuse-not-run",
-                                    "nothing here executes the parts: there are no reference "
-                                    "vectors",
-                                    options.model, "fuse on a machine of one of the targets"));
+    warnings.push_back(*missing);
   }
   artifact::PackOptions packing;
   packing.frames = options.packed;
   INGOT_RETURN_IF_ERROR(about(options.model, artifact::pack_inputs(fused.contents, packing)));
-  return about(options.model, artifact::encode(fused.contents));
+  warn_of_packed_frames(fused.contents, options.warp, warnings);
+  FusedFile file;
+  INGOT_ASSIGN(file.bytes, about(options.model, artifact::encode(fused.contents)));
+  file.has_vectors = !missing;
+  return file;
 }
 
 Result<ExitCode> run_fuse(const FuseCommandOptions& options, std::vector<Diagnostic>& warnings) {
@@ -268,12 +291,14 @@ Result<ExitCode> run_fuse(const FuseCommandOptions& options, std::vector<Diagnos
   for (const std::string& path : options.sign) {
     INGOT_ASSIGN(keys.emplace_back(), artifact::read_private_key(path));
   }
-  INGOT_ASSIGN(std::vector<std::byte> bytes, make_artifact(options, warnings));
+  INGOT_ASSIGN(FusedFile file, make_artifact(options, warnings));
+  std::vector<std::byte> bytes = std::move(file.bytes);
   for (const artifact::PrivateKey& key : keys) {
     INGOT_ASSIGN(bytes, artifact::add_signature(std::move(bytes), key, signing));
   }
-  INGOT_ASSIGN(const std::vector<VariantCheck> checks,
-               self_check(bytes, options.output, CheckLevel::Sampled));
+  INGOT_ASSIGN(
+      const std::vector<VariantCheck> checks,
+      self_check(bytes, options.output, file.has_vectors ? CheckLevel::Sampled : CheckLevel::Off));
   INGOT_RETURN_IF_ERROR(write_file(options.output, bytes));
   INGOT_ASSIGN(const artifact::Digest id, artifact::artifact_id(bytes));
   const auto run = std::ranges::count_if(checks, [](const VariantCheck& check) {

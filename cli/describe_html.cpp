@@ -197,7 +197,7 @@ std::string interface_html(const Json& variant) {
   }
   html += "</table>\n";
   if (!variant["slices"].empty()) {
-    html += "<h3>Slices</h3>\n<table>\n" + head({"output", "name", "type", "from byte", "bytes"});
+    html += "<h3>Slices</h3>\n<table>\n" + head({"slot", "name", "type", "from byte", "bytes"});
     for (const Json& slice : variant["slices"]) {
       html += "<tr>" + cell(escaped(slice["slot"])) + cell(escaped(slice["name"])) +
               cell(shape_text(slice)) + number_cell(slice["offset"].get<std::uint64_t>()) +

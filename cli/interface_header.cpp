@@ -61,9 +61,10 @@ class HeaderWriter {
         "bytes.\n"
         " * SHAPE, STRIDES: initializers of 8 numbers, RANK of which count. SLICE_*: part of a "
         "slot,\n"
-        " * OFFSET and NBYTES in bytes, FIRST and COUNT in elements. CAMERA_LAYOUT: initializer of "
-        "an\n"
-        " * ingot_layout. Give interface_sha256 to ingot_policy: an artifact with another "
+        " * OFFSET and NBYTES in bytes, FIRST and COUNT in elements. FRAME_CAMERA: number of the "
+        "camera\n"
+        " * whose frames a slot takes. CAMERA_LAYOUT: initializer of an ingot_layout. Give "
+        "interface_sha256 to ingot_policy: an artifact with another "
         "interface is\n"
         " * then refused. Characters that C does not allow are written as _x and two hexadecimal\n"
         " * digits. */\n"
@@ -161,7 +162,7 @@ class HeaderWriter {
     define(prefix_ + "SHAPE_" + part, list_text(io.shape, io.rank, "{}u"));
     define(prefix_ + "STRIDES_" + part, list_text(io.strides, io.rank, "UINT64_C({})"));
     define(prefix_ + "NBYTES_" + part, wide(io.nbytes));
-    if (io.camera != INGOT_NO_INDEX) define(prefix_ + "CAMERA_" + part, narrow(io.camera));
+    if (io.camera != INGOT_NO_INDEX) define(prefix_ + "FRAME_CAMERA_" + part, narrow(io.camera));
   }
 
   void add_slice(const VariantTables& tables, const IngotSliceRecord& slice) {

@@ -118,7 +118,11 @@ struct Range {
   uintptr_t begin;
   uintptr_t end;
 
-  bool meets(const Range& other) const { return begin < other.end && other.begin < end; }
+  // What is empty meets nothing, wherever it is.
+  bool meets(const Range& other) const {
+    const uintptr_t first = begin > other.begin ? begin : other.begin;
+    return first < end && first < other.end;
+  }
 };
 
 Range range_of(const void* data, uint64_t nbytes) {

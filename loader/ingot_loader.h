@@ -522,8 +522,9 @@ typedef struct ingot_instance ingot_instance;
 enum {
   INGOT_RUN_CHECK_OUTPUTS = 1,  /* float outputs must be finite; next states always must */
   INGOT_RUN_REFUSE_CLAMPED = 2, /* a clamped index rejects the frame instead of only flagging it */
-  INGOT_RUN_POISON = 4,     /* fill frame arenas and copied outputs with 0xFF before every frame */
-  INGOT_RUN_LOCK_PAGES = 8, /* mlock the arenas; failure is not an error and not told */
+  INGOT_RUN_POISON = 4,     /* fill frame arenas, copied outputs and staging with 0xFF before every
+                               frame */
+  INGOT_RUN_LOCK_PAGES = 8, /* mlock arenas and staging; failure is not an error and not told */
   INGOT_RUN_STAGING = 16    /* memory of the instance's own for by_pointer slots, so that
                                NON_COHERENT memory can be copied there (and outputs back) */
 };
@@ -655,13 +656,15 @@ enum {
 
 typedef struct ingot_frame {
   ingot_status status;
-  uint32_t accepted;    /* 1: states advanced and outputs written; 0: as if it had not been run */
-  uint32_t valid;       /* 1: the outputs may be used (accepted, not filled) */
-  uint32_t flags;       /* INGOT_FRAME_* */
-  uint32_t slot;        /* slot of the error or of the first flag, else INGOT_NONE */
-  uint32_t call;        /* RUN_FAILED: the call. DEADLINE: the call that was not begun any more,
-                           INGOT_NONE if all were made. Else INGOT_NONE */
-  int32_t result;       /* RUN_FAILED: what the program returned, all parts or-ed */
+  uint32_t accepted; /* 1: states advanced and outputs written; 0: as if it had not been run,
+                        but for in_place states (see ingot_run) */
+  uint32_t valid;    /* 1: the outputs may be used (accepted, not filled) */
+  uint32_t flags;    /* INGOT_FRAME_* */
+  uint32_t slot;     /* ARG_MISSING, TRANSFORM_*, OUTPUT_NONFINITE: the slot. RUN_FAILED, DEADLINE:
+                        INGOT_NONE. Else the first that is STALE, OLD or AHEAD, if any */
+  uint32_t call;     /* RUN_FAILED: the call. DEADLINE: the call that was not begun any more,
+                        INGOT_NONE if all were made. Else INGOT_NONE */
+  int32_t result;    /* RUN_FAILED: what the program returned, all parts or-ed */
   uint32_t taken_over;  /* parts of absent or late workers that the caller did itself */
   uint64_t element;     /* OUTPUT_NONFINITE: index of the first such element */
   uint64_t generation;  /* number of frames run so far; a holder of outputs that compares it detects
@@ -687,7 +690,12 @@ typedef struct ingot_frame {
  *   IN_USE               another call is inside of the instance; nothing ran
  *   STATE                no instance; nothing ran
  * After a frame that was not accepted the content of bound by_pointer outputs is undefined; copied
- * outputs still hold the last accepted frame. The next ingot_run is always possible. */
+ * outputs still hold the last accepted frame. The next ingot_run is always possible.
+ *
+ * An in_place state (ingot_io_info) has no old value to keep: it is written while the frame runs.
+ * Where it is a ring, a frame that was not accepted wrote the spare entry; the index, a state of
+ * two buffers, stays, so that the next frame writes the same entry again. OUTPUT_NONFINITE looks at
+ * all entries of a float ring. */
 ingot_status ingot_run(ingot_instance* instance, ingot_frame* frame);
 
 /* 1 if the outputs are still those of the frame that returned this generation, and that frame was

@@ -48,7 +48,8 @@ ingot_status allocate_arenas(ingot_instance* instance, const Tables& tables, con
   return kOk;
 }
 
-// Memory for what may only be copied although its slot is by pointer.
+// Memory for what may only be copied although its slot is by pointer. Touched, so that no frame
+// waits for pages.
 bool allocate_staging(ingot_instance* instance, const Tables& tables) {
   for (uint32_t i = 0; i < tables.io.count; ++i) {
     Slot& slot = instance->slots[i];
@@ -58,6 +59,10 @@ bool allocate_staging(ingot_instance* instance, const Tables& tables) {
     slot.staging =
         map_memory(static_cast<size_t>(slot.io.nbytes), alignment > page ? alignment : page);
     if (slot.staging.address == nullptr) return false;
+    std::memset(slot.staging.address, 0, slot.staging.nbytes);
+    if ((instance->flags & INGOT_RUN_LOCK_PAGES) != 0) {
+      lock_pages(slot.staging.address, slot.staging.nbytes);
+    }
   }
   return true;
 }

@@ -66,6 +66,10 @@ void FrameRun::poison() {
       std::memset(instance_.arena_start[i], 0xFF, static_cast<size_t>(arena.nbytes));
     }
   }
+  for (uint32_t i = 0; i < tables_.io.count; ++i) {
+    const Slot& slot = instance_.slots[i];
+    if (slot.bound.staged) std::memset(slot.staging.address, 0xFF, slot.staging.nbytes);
+  }
 }
 
 void FrameRun::copy_inputs() {

@@ -135,6 +135,7 @@ Mapping map_memory(size_t nbytes, size_t alignment) {
   const size_t tail = alignment - page - skip;
   if (skip > 0) munmap(address, skip);
   if (tail > 0) munmap(address + skip + whole, tail);
+  madvise(address + skip, whole, MADV_DONTFORK);
   return {address + skip, whole};
 }
 
@@ -166,7 +167,6 @@ bool ask_huge_pages(uint8_t* address, size_t nbytes) {
 }
 
 bool make_read_only(const Mapping& mapping) {
-  madvise(mapping.address, mapping.nbytes, MADV_DONTFORK);
   return mprotect(mapping.address, mapping.nbytes, PROT_READ) == 0;
 }
 

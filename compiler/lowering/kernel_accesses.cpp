@@ -116,11 +116,18 @@ bool KernelAccesses::may_pad(std::uint32_t range, std::int64_t padded) const {
     const KernelParameter& parameter = kernel_.parameters[site.parameter];
     if (parameter.layout.block_dim != dimension) return false;
     const ExprId coordinate = site.coordinates[static_cast<std::size_t>(dimension)];
-    const std::int64_t first = constant_part(coordinate);
-    const std::int64_t room = padded_extent(parameter.layout, parameter.shape, dimension) - first;
-    const bool reaches_end =
-        extent(range) + first == parameter.shape[static_cast<std::size_t>(dimension)];
-    return padded <= room && (!site.is_store || reaches_end);
+    const auto bounds = [&](std::int64_t turns) {
+      return bounds_of(pool(), coordinate,
+                       [&](std::uint32_t other) { return other == range ? turns : extent(other); });
+    };
+    const IndexRange own = bounds(extent(range));
+    if (bounds(padded).max >= padded_extent(parameter.layout, parameter.shape, dimension)) {
+      return false;
+    }
+    // Where another range moves it too, what lies beyond one of its turns belongs to the next.
+    const bool alone = own.min == own.max + 1 - extent(range);
+    const bool reaches_end = own.max + 1 == parameter.shape[static_cast<std::size_t>(dimension)];
+    return !site.is_store || (alone && reaches_end);
   });
 }
 

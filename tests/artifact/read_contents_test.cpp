@@ -22,6 +22,28 @@ TEST(ReadContents, EncodesToTheSameFile) {
   EXPECT_EQ(*again, bytes);
 }
 
+// Two variants of one interface whose references differ in their bytes only.
+TEST(ReadContents, ReferencesOfEachVariantComeBack) {
+  ArtifactContents contents = sample_contents();
+  contents.interfaces.push_back(contents.interfaces[0]);
+  for (Reference& reference : contents.interfaces[1].references) {
+    std::vector<std::byte> bytes(reference.data.bytes.begin(), reference.data.bytes.end());
+    bytes[0] ^= std::byte{1};
+    reference.data = own(std::move(bytes));
+  }
+  contents.variants[1].interface = 1;
+  const auto bytes = encode(contents);
+  ASSERT_TRUE(bytes) << to_line(bytes.error().diagnostics.front());
+  const auto decoded = decode(*bytes);
+  ASSERT_TRUE(decoded);
+  const auto again = read_contents(*decoded);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->interfaces.size(), 2U);
+  const auto same = encode(*again);
+  ASSERT_TRUE(same);
+  EXPECT_EQ(*same, *bytes);
+}
+
 TEST(ReadContents, LongNamesComeBackWhole) {
   ArtifactContents contents = sample_contents();
   contents.interfaces[0].slots[3].name = std::string(300, 'x') + " end";
@@ -66,6 +88,14 @@ TEST(PackInputs, PartsStandOnTheGridAndReadersFollow) {
       }
     }
   }
+}
+
+TEST(PackInputs, AVariantWithoutCallsHasNoLastOne) {
+  ArtifactContents contents = sample_contents();
+  for (Variant& variant : contents.variants) variant.calls.clear();
+  ASSERT_TRUE(pack_inputs(contents, PackOptions{}));
+  EXPECT_EQ(contents.variants[0].buffers[0].last_call, 0U);
+  EXPECT_FALSE(encode(contents));
 }
 
 TEST(PackInputs, PaddedInputsAreRefused) {

@@ -215,7 +215,7 @@ TEST_F(Header, CamerasAndTheirBlocks) {
         "#include \"a.h\"\n#include \"loader/ingot_loader.h\"\n"
         "int main(void) {{\n  const ingot_layout l = {}CAMERA_LAYOUT_{};\n"
         "  return l.width == {} && l.height == {} && l.stride == {} && l.y_height == {} &&\n"
-        "         l.uv_height == {} && l.uv_offset == {} && {}CAMERA_frame == 0 &&\n"
+        "         l.uv_height == {} && l.uv_offset == {} && {}FRAME_CAMERA_frame == 0 &&\n"
         "         {}CAMERA_HEIGHT_{} == l.height ? 0 : 1;\n}}\n",
         prefix, name, number("width", camera), number("height", camera), number("stride", camera),
         number("y_height", camera), number("uv_height", camera), number("uv_offset", camera),
@@ -232,6 +232,25 @@ TEST_F(Header, CamerasAndTheirBlocks) {
   pipeline(R"(["c0.json", "c1.json"])");
   expect("MY_NET_x2e2_near_", "near", 0);
   expect("MY_NET_x2e2_far_x2d1_", "far_x2d1", 1);
+}
+
+// A frame called like what is said of a camera.
+TEST_F(Header, FramesDoNotMeetCameras) {
+  folder.write("c.json", R"({"format": "ingot-camera/1", "name": "near", "pixel_format": "nv12",
+      "width": 64, "height": 32, "stride": 128, "y_height": 32, "uv_height": 16, "uv_offset": 4096,
+      "size": 6144})");
+  folder.write("p.json", R"({"format": "ingot-pipeline/1", "name": "warp", "cameras": ["c.json"],
+      "frames": ["LAYOUT_near"], "outputs": {"image": "image"},
+      "stages": [{"id": "image", "warp": "road", "frame": "LAYOUT_near", "transform": "tfm",
+                  "size": [16, 8]}]})");
+  compile("p.json", "a.ingot");
+  ASSERT_EQ(folder.tool({"inspect", "a.ingot", "--header", "a.h"}).exit, 0);
+  folder.write("p.c",
+               "#include \"a.h\"\n#include \"loader/ingot_loader.h\"\nint main(void) {\n"
+               "  const ingot_layout l = MY_NET_x2e2_CAMERA_LAYOUT_near;\n"
+               "  return l.width == 64 && MY_NET_x2e2_FRAME_CAMERA_LAYOUT_near == 0 ? 0 : 1;\n}\n");
+  ASSERT_TRUE(build(INGOT_C_COMPILER, "p.c")) << folder.read("a.h");
+  EXPECT_EQ(shell("./p"), 0);
 }
 
 }  // namespace

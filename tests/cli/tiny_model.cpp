@@ -29,7 +29,8 @@ std::string value_info(const TinyValue& value) {
     shape += bytes_field(1, extent < 0 ? bytes_field(2, "batch")
                                        : number_field(1, static_cast<std::uint64_t>(extent)));
   }
-  const std::string tensor = number_field(1, 1) + bytes_field(2, shape);
+  const std::string tensor =
+      number_field(1, static_cast<std::uint64_t>(value.type)) + bytes_field(2, shape);
   return bytes_field(1, value.name) + bytes_field(2, bytes_field(1, tensor));
 }
 

@@ -15,7 +15,8 @@ struct TinyNode {
 
 struct TinyValue {
   std::string name;
-  std::vector<int> shape;  // float32; -1: open
+  std::vector<int> shape;  // -1: open
+  int type = 1;            // 1 float32, 2 uint8
 };
 
 struct TinyModel {

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstring>
 
-// Three position-independent programs, assembled into read-only data and copied from there.
+// Position-independent programs, assembled into read-only data and copied from there.
 #if defined(__x86_64__)
 __asm__(R"(
   .pushsection .rodata
   .balign 16
-  .globl ingot_test_code, ingot_test_code_mix, ingot_test_code_answer, ingot_test_code_end
+  .globl ingot_test_code, ingot_test_code_mix, ingot_test_code_answer, ingot_test_code_ring, ingot_test_code_end
 ingot_test_code:
   mov (%rdi), %rax
   mov 8(%rdi), %r9
@@ -48,12 +48,42 @@ ingot_test_code_answer:
   mov (%rsi), %eax
   ret
   .balign 16
+ingot_test_code_ring:
+  mov (%rdi), %rax
+  mov 8(%rdi), %r9
+  mov 16(%rdi), %r10
+  mov 24(%rdi), %r11
+  mov 32(%rdi), %rdi
+  mov (%r10), %edx
+  lea 1(%rdx), %ecx
+  cmp $3, %ecx
+  jb 1f
+  xor %ecx, %ecx
+1:
+  mov %ecx, (%r11)
+  shl $5, %rdx
+  add %r9, %rdx
+  xor %ecx, %ecx
+2:
+  movss (%rax,%rcx,4), %xmm0
+  movss %xmm0, (%rdx,%rcx,4)
+  movss (%r9,%rcx,4), %xmm0
+  addss 32(%r9,%rcx,4), %xmm0
+  addss 64(%r9,%rcx,4), %xmm0
+  movss %xmm0, (%rdi,%rcx,4)
+  inc %ecx
+  cmp $8, %ecx
+  jb 2b
+  xor %eax, %eax
+  ret
+  .balign 16
 ingot_test_code_end:
   .popsection
 )");
 extern "C" const std::uint8_t ingot_test_code[];
 extern "C" const std::uint8_t ingot_test_code_mix[];
 extern "C" const std::uint8_t ingot_test_code_answer[];
+extern "C" const std::uint8_t ingot_test_code_ring[];
 extern "C" const std::uint8_t ingot_test_code_end[];
 #endif
 
@@ -239,7 +269,7 @@ TestVariant make_variant(ArtifactBuilder& builder, const std::string& name, std:
               immediate};
 
   const CodeOffsets at = test_code_offsets();
-  const std::uint64_t entries[4] = {at.pixels, at.mix, at.answer, at.end};
+  const std::uint64_t entries[4] = {at.pixels, at.mix, at.answer, at.ring};
   const std::uint32_t param_first[4] = {0, 2, 7, 9};
   const char* const names[3] = {"pixels", "mix", "answer"};
   for (int i = 0; i < 3; ++i) {
@@ -347,9 +377,10 @@ CodeOffsets test_code_offsets() {
 #if defined(__x86_64__)
   return {0, static_cast<std::uint64_t>(ingot_test_code_mix - ingot_test_code),
           static_cast<std::uint64_t>(ingot_test_code_answer - ingot_test_code),
+          static_cast<std::uint64_t>(ingot_test_code_ring - ingot_test_code),
           static_cast<std::uint64_t>(ingot_test_code_end - ingot_test_code)};
 #else
-  return {0, 16, 32, 64};
+  return {0, 16, 32, 48, 64};
 #endif
 }
 
@@ -508,6 +539,114 @@ void ArtifactBuilder::add_reference_steps() {
       append_bytes(refdata, contents[slot]->data(), contents[slot]->size());
     }
   }
+}
+
+ArtifactBuilder ring_artifact() {
+  constexpr std::uint64_t kEntry = 32;  // f32[8]
+  ArtifactBuilder b;
+  IngotIoRecord& out = b.io[2];
+  out.nbytes = out.logical_nbytes = kEntry;
+  out.shape[1] = 8;
+  out.strides[0] = kEntry;
+  b.slices.resize(2);  // those of `packed`
+  IngotIoRecord& ring = b.io[3];
+  ring.name = b.add_name("ring");
+  ring.rank = 2;
+  ring.nbytes = ring.logical_nbytes = 3 * kEntry;
+  ring.shape[0] = 3;
+  ring.shape[1] = 8;
+  ring.strides[0] = kEntry;
+  ring.strides[1] = 4;
+  IngotIoRecord index = ring;
+  index.name = b.add_name("index");
+  index.dtype = INGOT_DTYPE_I32;
+  index.rank = 1;
+  index.nbytes = index.logical_nbytes = 4;
+  index.shape[0] = 1;
+  index.shape[1] = 0;
+  index.strides[0] = 4;
+  index.strides[1] = 0;
+  b.io.push_back(index);
+  // The history begins with the numbers 1 and 2 in its first elements.
+  b.data.assign(3 * kEntry, 0);
+  for (const float first : {1.0f, 2.0f}) {
+    std::memcpy(&b.data[static_cast<std::size_t>(first) * kEntry], &first, sizeof first);
+  }
+
+  b.header.max_host_arena = 1536 + 768;
+  const CodeOffsets at = test_code_offsets();
+  for (TestVariant& v : b.variants) {
+    v.buffers = {buffer(0, INGOT_BUFFER_INPUT, 3072, kNone, 0, 0, 0, 2),
+                 buffer(1, INGOT_BUFFER_INPUT, 512, 0, 0, 1, 0, 2),
+                 buffer(2, INGOT_BUFFER_OUTPUT, kEntry, 0, 512, 2, 0, 2),
+                 buffer(3, INGOT_BUFFER_STATE, 3 * kEntry, 1, 0, 3, 0, 2),
+                 buffer(4, INGOT_BUFFER_STATE, 4, 1, 256, 4, 0, 2),
+                 buffer(5, INGOT_BUFFER_NEXT_STATE, 4, 1, 512, 4, 0, 2)};
+    v.arenas[1].nbytes = 768;
+    v.record.host_arena_bytes = 1536 + 768;
+    v.buffers[0].flags = INGOT_BUFFER_CALLER_MEMORY;
+    v.buffers[3].flags = INGOT_BUFFER_IN_PLACE;
+    v.buffers[3].init_section = kFillIn;
+    v.buffers[3].init_nbytes = 3 * kEntry;
+    v.views = {view(1, INGOT_DTYPE_F32, 256, {8}, 4), view(3, INGOT_DTYPE_F32, 0, {3, 8}, 4),
+               view(4, INGOT_DTYPE_I32, 0, {1}, 4), view(5, INGOT_DTYPE_I32, 0, {1}, 4),
+               view(2, INGOT_DTYPE_F32, 0, {1, 8}, 4)};
+    const IngotParamRecord immediate = v.params.back();
+    v.params = {param(kEntry, INGOT_DTYPE_F32, INGOT_ACCESS_READ),
+                param(3 * kEntry, INGOT_DTYPE_F32, INGOT_ACCESS_READ | INGOT_ACCESS_WRITE),
+                param(4, INGOT_DTYPE_I32, INGOT_ACCESS_READ),
+                param(4, INGOT_DTYPE_I32, INGOT_ACCESS_WRITE),
+                param(kEntry, INGOT_DTYPE_F32, INGOT_ACCESS_WRITE),
+                param(kEntry, INGOT_DTYPE_F32, INGOT_ACCESS_READ),
+                immediate};
+    IngotProgramRecord append = v.programs[0];
+    append.name = b.add_name("append");
+    append.param_count = 5;
+    append.entry_offset = at.ring;
+    append.code_nbytes = at.end - at.ring;
+    IngotProgramRecord answer = v.programs[2];
+    answer.param_first = 5;
+    v.programs = {append, answer};
+    const IngotArgRecord result = v.args.back();
+    v.args = {arg(0, 1), arg(1, 3), arg(2, 1), arg(3, 2), arg(4, 2), arg(0, 1), result};
+    v.calls = {call(INGOT_CALL_PROGRAM, 0, 0, 5), call(INGOT_CALL_PROGRAM, 1, 5, 2),
+               call(INGOT_CALL_BARRIER, kNone, 7, 0)};
+  }
+
+  b.refs.clear();
+  b.refdata.clear();
+  Bytes entries = b.data;
+  for (std::uint32_t step = 0; step < 5; ++step) {  // once around, and on
+    const Bytes frame(3072);
+    Bytes packed(512);
+    Bytes sums(kEntry);
+    for (std::size_t i = 0; i < 8; ++i) {
+      const float value = static_cast<float>(100 * step + i);
+      std::memcpy(&packed[256 + 4 * i], &value, 4);
+      std::memcpy(&entries[step % 3 * kEntry + 4 * i], &value, 4);
+      float all[3];
+      for (std::size_t n = 0; n < 3; ++n) std::memcpy(&all[n], &entries[n * kEntry + 4 * i], 4);
+      const float sum = all[0] + all[1] + all[2];
+      std::memcpy(&sums[4 * i], &sum, 4);
+    }
+    const std::uint8_t next = static_cast<std::uint8_t>((step + 1) % 3);
+    const Bytes index_after = {next, 0, 0, 0};
+    const Bytes* const contents[5] = {&frame, &packed, &sums, &entries, &index_after};
+    for (std::uint32_t slot = 0; slot < 5; ++slot) {
+      b.refdata.resize(align_up(b.refdata.size(), 256));
+      IngotRefRecord r{};
+      r.step = step;
+      r.io = slot;
+      r.role = b.io[slot].direction;
+      r.offset = b.refdata.size();
+      r.nbytes = contents[slot]->size();
+      r.origin = INGOT_ORIGIN_OWN_DOUBLE;
+      if (slot >= 2) r.compare = INGOT_COMPARE_EXACT;
+      b.refs.push_back(r);
+      append_bytes(b.refdata, contents[slot]->data(), contents[slot]->size());
+    }
+  }
+  return b;
 }
 
 Bytes ArtifactBuilder::seal() const {

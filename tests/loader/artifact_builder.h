@@ -83,6 +83,14 @@ struct ArtifactBuilder {
   void add_reference_steps();
 };
 
+// A queue of two entries f32[8] that is kept as a ring of three: `append` writes `desire` of
+// `packed` over the spare entry.
+//   slots      0 to 2 as above (out: f32[1,8], the sum of all entries), 3 ring (state f32[3,8],
+//              in place), 4 index of the spare entry (state i32[1])
+//   calls      0 append, 1 returns its immediate, 2 barrier
+// The vectors hold both states. The history begins with 1 and 2.
+ArtifactBuilder ring_artifact();
+
 // Byte offset of the signature block.
 std::uint64_t content_size(const Bytes& file);
 
@@ -119,7 +127,7 @@ constexpr bool kCanRun =
 
 // Offsets of the programs in the code blob.
 struct CodeOffsets {
-  std::uint64_t pixels, mix, answer, end;
+  std::uint64_t pixels, mix, answer, ring, end;
 };
 const Bytes& test_code();
 CodeOffsets test_code_offsets();

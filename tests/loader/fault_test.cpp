@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
@@ -148,6 +151,12 @@ TEST_F(Fault, memory_that_was_given_up_is_not_touched) {
   ASSERT_EQ(ingot_unbind_all(session_.instance), 0u);
   munmap(frame, 4096);
   EXPECT_EQ(ingot_run(session_.instance, &result), 810u);
+  expect_fresh();
+}
+
+TEST_F(Fault, no_bytes_at_all_are_nobodys) {
+  ASSERT_EQ(ingot_invalidate(session_.instance, session_.frame + 256, 0), 0u);
+  EXPECT_EQ(ingot_run(session_.instance, nullptr), 0u) << "still bound";
   expect_fresh();
 }
 
@@ -389,6 +398,92 @@ TEST_F(Fault, memory_that_is_not_coherent_is_copied_or_refused) {
   EXPECT_EQ(frame.flags, 0u);
   EXPECT_EQ(bind_frame([](auto& b) { b.memory = INGOT_MEMORY_DEVICE; }), 809u);
   expect_fresh();
+}
+
+long page_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+// In kB.
+long locked_memory() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word && word != "VmLck:") continue;
+  long kilobytes = -1;
+  status >> kilobytes;
+  return kilobytes;
+}
+
+// The first frame that is copied there touches no page for the first time.
+TEST_F(Fault, staging_is_there_when_the_instance_is) {
+  long least[2] = {1000000, 1000000};
+  for (int n = 0; n < 10; ++n) {
+    for (const std::uint32_t kind : {INGOT_MEMORY_HOST, INGOT_MEMORY_NON_COHERENT}) {
+      ingot_instance_options options{};
+      options.flags = INGOT_RUN_STAGING;
+      restart(options);
+      ASSERT_EQ(bind_frame([&](auto& b) { b.memory = kind; }), 0u);
+      const long before = page_faults();
+      ASSERT_EQ(ingot_run(session_.instance, nullptr), 0u);
+      least[kind] = std::min(least[kind], page_faults() - before);
+    }
+  }
+  EXPECT_EQ(least[INGOT_MEMORY_HOST], least[INGOT_MEMORY_NON_COHERENT]);
+  long locked[2] = {};
+  for (const std::uint32_t staging : {0u, 1u}) {
+    ingot_instance_options options{};
+    options.flags = INGOT_RUN_LOCK_PAGES | (staging * INGOT_RUN_STAGING);
+    restart(options);
+    locked[staging] = locked_memory();
+  }
+  if (locked[0] > 0) {
+    EXPECT_EQ(locked[1] - locked[0], sysconf(_SC_PAGESIZE) / 1024);
+  }
+}
+
+TEST_F(Fault, staging_is_poisoned_too) {
+  // The second half of the output is written by nobody.
+  ArtifactBuilder builder = ring_artifact();
+  builder.io[2].nbytes = builder.io[2].logical_nbytes = 64;
+  builder.io[2].shape[1] = 16;
+  builder.io[2].strides[0] = 64;
+  builder.refs.clear();
+  builder.refdata.clear();
+  for (TestVariant& v : builder.variants) {
+    v.buffers[2].nbytes = 64;
+    v.buffers[2].flags = INGOT_BUFFER_CALLER_MEMORY;
+    v.buffers[2].arena = INGOT_NO_INDEX;
+    v.buffers[2].arena_offset = 0;
+    v.views[4].strides[0] = 64;
+  }
+  const TestPolicy device;
+  ingot_policy policy = Session::lenient(device);
+  policy.require_vectors = 0;
+  const Bytes file = builder.seal();
+  Session session;
+  ASSERT_EQ(
+      ingot_open_memory(file.data(), file.size(), &policy, nullptr, &session.artifact, &error_),
+      0u);
+  const GuardedMemory aligned(256, Edge::AtEnd, 256);
+  for (const std::uint32_t poison : {0u, INGOT_RUN_POISON + 0u}) {
+    ingot_instance_options options{};
+    options.flags = INGOT_RUN_STAGING | poison;
+    ASSERT_EQ(ingot_instance_create(session.artifact, &options, &session.instance, nullptr), 0u);
+    ingot_binding list[3] = {session.expected(0), session.expected(1), session.expected(2)};
+    list[2].data = aligned.data();
+    list[2].memory = INGOT_MEMORY_NON_COHERENT;
+    ASSERT_EQ(ingot_bind(session.instance, list, 3, &error_), 0u);
+    for (int n = 0; n < 2; ++n) {
+      ASSERT_EQ(ingot_run(session.instance, nullptr), 0u);
+      EXPECT_EQ(aligned.data()[31], 0) << "written by the calls";
+      EXPECT_EQ(aligned.data()[32], poison != 0 ? 0xFF : 0);
+      EXPECT_EQ(aligned.data()[63], poison != 0 ? 0xFF : 0);
+    }
+    ASSERT_EQ(ingot_instance_destroy(session.instance), 0u);
+    session.instance = nullptr;
+  }
 }
 
 // An output by pointer: written where the caller has it, or, not coherent, copied there at the end.
