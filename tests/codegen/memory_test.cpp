@@ -98,6 +98,40 @@ TEST(Loads, GatherThroughAnIndex) {
   }
 }
 
+// Places that the maker proved to lie inside: negative ones count from a base, gates are of each
+// lane, and elements are bytes as of a picture.
+TEST(Loads, GatherAtProvenPlaces) {
+  for (const bool gated : {false, true}) {
+    KernelWriter w("picture");
+    const auto index = w.input("index", DType::I32, kElements);
+    const auto table = w.input("table", DType::U8, 2 * kElements);
+    const auto out = w.output("out", DType::U8, kElements);
+    w.loop("i", LoopKind::Serial, kElements / kLanes, [&](ExprId i) {
+      w.loop("lane", LoopKind::Vector, kLanes, [&](ExprId lane) {
+        const ExprId at = w.sum({{i, kLanes}, {lane, 1}});
+        const ExprId place = w.kernel.pool.cast(w.load(index, at), DType::I64);
+        const ExprId address = w.sum({{place, 1}, {i, 1}, {w.at(1), 100}});
+        const ExprId is_open =
+            w.op(ScalarOp::Lt,
+                 {w.load(index, at), w.kernel.pool.constant(Scalar::of_int(DType::I32, 40))});
+        w.store(out, at,
+                gated ? w.load(table, address, is_open, Scalar::of_int(DType::U8, 7))
+                      : w.load(table, address));
+      });
+    });
+    const ScheduledKernel kernel = w.finish();
+    Buffers buffers = random_buffers(kernel, 3);
+    std::vector<std::int32_t> places(kElements);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      places[i] = static_cast<std::int32_t>(i * 37 % 190) - 100;
+    }
+    std::memcpy(buffers[index].data(), places.data(), buffers[index].size());
+    for (const Target& target : runnable_targets()) {
+      expect_as_interpreted({{kernel, buffers}}, target);
+    }
+  }
+}
+
 TEST(Loads, GatesOfAllLanesAndOfEach) {
   const Address adjacent = [](KernelWriter& w, ExprId row, ExprId lane) {
     return w.sum({{row, kLanes}, {lane, 1}});

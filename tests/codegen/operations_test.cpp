@@ -87,6 +87,40 @@ TEST(Casts, EveryPairAsInterpreted) {
   }
 }
 
+// A float between two constants needs no saturation where they lie inside of the result's range;
+// where they do not, it does. NaN gives 0 in either case.
+TEST(Casts, OfClampedFloatsAsInterpreted) {
+  const std::pair<double, double> ranges[] = {{0, 255}, {3, 100}, {-128, 127}, {-40, 3e9}};
+  for (const Target& target : testable_targets()) {
+    std::vector<Job> jobs;
+    for (const DType from : {DType::F32, DType::F64, DType::F16}) {
+      for (const DType to :
+           {DType::U8, DType::I8, DType::U16, DType::I32, DType::U32, DType::I64}) {
+        for (const auto& [low, high] : ranges) {
+          for (const std::int64_t lanes : {std::int64_t{1}, std::int64_t{8}}) {
+            KernelWriter w("clamped");
+            const auto in = w.input("in", from, kElements);
+            const auto out = w.output("out", to, kElements);
+            const ExprId least = w.kernel.pool.constant(Scalar::of_float(from, low));
+            const ExprId most = w.kernel.pool.constant(Scalar::of_float(from, high));
+            w.loop("i", LoopKind::Serial, kElements / lanes, [&](ExprId i) {
+              w.loop("l", LoopKind::Vector, lanes, [&](ExprId l) {
+                const ExprId address = w.sum({{i, lanes}, {l, 1}});
+                const ExprId raised = w.op(ScalarOp::Max, {w.load(in, address), least});
+                const ExprId value = w.op(ScalarOp::Min, {raised, most});
+                w.store(out, address, w.kernel.pool.cast(value, to));
+              });
+            });
+            const ScheduledKernel kernel = w.finish();
+            jobs.push_back({kernel, random_buffers(kernel, 9)});
+          }
+        }
+      }
+    }
+    expect_as_interpreted(jobs, target);
+  }
+}
+
 // All 65536 halves and bfloat16 to single precision and back.
 TEST(Casts, EveryHalfSurvivesTheWayToSingleAndBack) {
   for (const Target& target : testable_targets()) {

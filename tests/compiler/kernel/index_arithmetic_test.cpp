@@ -268,6 +268,24 @@ TEST_F(IndexArithmetic, LoadedValuesAreUnbounded) {
   EXPECT_NE(simple(pool.clamp_index(v(0), 7)), v(0));
 }
 
+// NaN becomes 0, which a clamp from 3 on does not hold back.
+TEST_F(IndexArithmetic, ClampedFloatsAreBounded) {
+  const auto number = [this](double value) {
+    return pool.constant(Scalar::of_float(DType::F32, value));
+  };
+  const auto cast_of_clamped = [&](double low, double high, DType to) {
+    const ExprId loaded = pool.load(0, DType::F32, {pool.index(0)});
+    const std::array<ExprId, 2> raised{number(low), loaded};
+    const std::array<ExprId, 2> lowered{pool.scalar(ScalarOp::Max, raised), number(high)};
+    return range(pool.cast(pool.scalar(ScalarOp::Min, lowered), to));
+  };
+  EXPECT_EQ(cast_of_clamped(0, 1207, DType::I32), (IndexRange{0, 1207}));
+  EXPECT_EQ(cast_of_clamped(3, 7.9, DType::I32), (IndexRange{0, 7}));
+  EXPECT_EQ(cast_of_clamped(-2.5, -1, DType::I64), (IndexRange{-2, 0}));
+  EXPECT_EQ(cast_of_clamped(0, 300, DType::U8), (IndexRange{0, 255}));
+  EXPECT_EQ(cast_of_clamped(7, 3, DType::U8), (IndexRange{0, 255}));
+}
+
 TEST_F(IndexArithmetic, GatesThatAreDecidedDisappear) {
   const Scalar fill = Scalar::of_int(DType::U8, 7);
   const ExprId open = pool.load_gated(2, DType::U8, {v(0)}, op(ScalarOp::Lt, v(0), c(8)), fill);

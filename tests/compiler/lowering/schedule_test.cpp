@@ -52,6 +52,22 @@ TEST(Schedule, TilesFillTheRegistersOfEachTarget) {
   EXPECT_TRUE(has(arm, "tile a3 14") || has(arm, "tile a1 14"));
 }
 
+// A picture from places in memory: both planes of a place together, the next places asked for.
+TEST(Schedule, GathersKeepNeighboursTogetherAndAskAhead) {
+  GraphBuilder b("gather");
+  const ValueId frame = b.input("frame", DType::U8, {100000});
+  const ValueId places = b.input("places", DType::I32, {64, 256});
+  const ValueId plane = b.iota(DType::I32, {2, 64, 256}, 0);
+  const ValueId at = b.add(b.expand(places, {2, 64, 256}), plane);
+  b.output("picture", b.gather(frame, at, 0, true));
+  const Graph graph = b.take();
+  const Plan plan = make_plan(graph, target("x86-64-v3"), PlanOptions{}).value();
+  ASSERT_EQ(plan.kernels.size(), 2U) << print_plan(plan);
+  const auto steps = steps_of(graph, target("x86-64-v3"));
+  EXPECT_TRUE(has(steps, "ahead 16")) << testing::PrintToString(steps);
+  EXPECT_TRUE(has(steps, "loops i1 i0 | i2")) << testing::PrintToString(steps);
+}
+
 // The next panel (64 channels in, 3x3, 32 out) is fetched by the tiles of this one; what fits into
 // the first caches needs none.
 TEST(Schedule, TilesFetchTheNextPanelTogether) {

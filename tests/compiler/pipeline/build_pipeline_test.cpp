@@ -140,7 +140,8 @@ TEST(BuildPipeline, QueueInFrontOfAModel) {
       R"({"sum": "m"})", R"({"v": {"dtype": "f32", "shape": [1, 1]}})"));
   ASSERT_TRUE(result.has_value()) << first_line(result);
   const Graph& graph = only_graph(result);
-  EXPECT_EQ(input_names(graph), (std::vector<std::string>{"v", "other", "past.queue", "past.place"}));
+  EXPECT_EQ(input_names(graph),
+            (std::vector<std::string>{"v", "other", "past.queue", "past.place"}));
   Frames frames(graph);
   const auto frame = [&](double v) {
     return frames.run({{"v", floats({1, 1}, {v})}, {"other", floats({1, 2}, {100, 200})}})["sum"];

@@ -91,6 +91,19 @@ TEST(Plan, ValidatorRefusesABrokenPlan) {
   EXPECT_FALSE(validate_plan(outside));
 }
 
+// Two kernels need the same positions: each computes them, nobody stores them.
+TEST(Plan, PositionsAreRepeatedInTheirReaders) {
+  GraphBuilder b("positions");
+  const ValueId x = b.input("x", DType::F32, {64, 64});
+  const ValueId row = b.cast(b.iota(DType::I32, {64, 64}, 0), DType::F32);
+  b.output("y", b.mul(x, row));
+  b.output("z", b.map(ScalarOp::Exp, b.add(x, row)));
+  const Graph graph = b.take();
+  const auto plan = make_plan(graph, default_target(), PlanOptions{});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->kernels.size(), 2U) << print_plan(*plan);
+}
+
 // An output that is no more than a part of the ring, and a next entry of the same.
 Graph ring() {
   GraphBuilder b("ring");
