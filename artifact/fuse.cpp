@@ -30,11 +30,29 @@ bool same_type(const Slot& a, const Slot& b) {
   return a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides && a.nbytes == b.nbytes;
 }
 
+// A camera frame, or an input that frames are packed into.
+bool holds_frames(const Interface& interface, std::uint32_t slot) {
+  return interface.slots[slot].camera.has_value() ||
+         std::ranges::any_of(interface.slices, [&](const Slice& slice) {
+           return slice.slot == slot && slice.camera.has_value();
+         });
+}
+
 // But for the size of camera frames.
 bool same_slots(const Interface& a, const Interface& b) {
-  return std::ranges::equal(a.slots, b.slots, [](const Slot& x, const Slot& y) {
-    return x.name == y.name && x.direction == y.direction && x.dtype == y.dtype &&
-           x.camera.has_value() == y.camera.has_value() && (x.camera || same_type(x, y));
+  if (a.slots.size() != b.slots.size()) return false;
+  for (std::uint32_t s = 0; s < a.slots.size(); ++s) {
+    const Slot& x = a.slots[s];
+    const Slot& y = b.slots[s];
+    const bool frames = holds_frames(a, s);
+    if (x.name != y.name || x.direction != y.direction || x.dtype != y.dtype ||
+        x.camera.has_value() != y.camera.has_value() || frames != holds_frames(b, s) ||
+        (!frames && !same_type(x, y))) {
+      return false;
+    }
+  }
+  return std::ranges::equal(a.slices, b.slices, [](const Slice& x, const Slice& y) {
+    return x.name == y.name && x.slot == y.slot && x.dtype == y.dtype;
   });
 }
 
@@ -461,14 +479,30 @@ class Fuser {
   }
 
   void check_names() {
-    for (const Slot& slot : warp_interface()) {
-      if (is_output(slot)) continue;
-      const auto other = find(model_interface(), slot.name);
-      if (other && !is_connected(*other)) {
-        problem("fuse-names", "the model and the warp both have '{}'", slot.name);
+    const auto is_kept = [&](std::uint32_t slot) { return !is_connected(slot); };
+    const std::set<std::string> of_model = names_of(model_.interfaces[0], is_kept);
+    const auto is_no_output = [&](std::uint32_t slot) {
+      return !is_output(warp_interface()[slot]);
+    };
+    for (const std::string& name : names_of(warp_.interfaces[0], is_no_output)) {
+      if (of_model.contains(name)) {
+        problem("fuse-names", "the model and the warp both have '{}'", name);
       }
     }
     place_slots();
+  }
+
+  // Of slots, and of what is packed into them.
+  template <typename Wanted>
+  static std::set<std::string> names_of(const Interface& interface, const Wanted& wanted) {
+    std::set<std::string> names;
+    for (std::uint32_t s = 0; s < interface.slots.size(); ++s) {
+      if (wanted(s)) names.insert(interface.slots[s].name);
+    }
+    for (const Slice& slice : interface.slices) {
+      if (wanted(slice.slot) && is_input(interface.slots[slice.slot])) names.insert(slice.name);
+    }
+    return names;
   }
 
   // Inputs, then states, then outputs; the warp's before the model's.

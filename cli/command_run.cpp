@@ -91,6 +91,10 @@ Result<void> set_given_inputs(const LoadedArtifact& artifact, const RunOptions& 
       continue;
     }
     const SlotView* state = artifact.find_slot(name);
+    if (state != nullptr && state->direction == INGOT_SLOT_INPUT) {
+      return usage_error(fmt::format("--input: '{}' is given by its parts", name),
+                         "inputs: " + input_names(artifact));
+    }
     if (state == nullptr || state->direction != INGOT_SLOT_STATE) {
       return usage_error(fmt::format("--input: the artifact has no input '{}'", name),
                          "inputs: " + input_names(artifact));

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "artifact/encode.h"
+#include "artifact/pack_inputs.h"
 #include "sample_artifact.h"
 
 namespace ingot::artifact {
@@ -121,6 +122,48 @@ TEST(Fuse, ThePictureBecomesScratch) {
   EXPECT_EQ(variant.programs[variant.calls[0].program].code, 1U);  // of the warp
   EXPECT_EQ(variant.programs[variant.calls[1].program].code, 0U);
   EXPECT_TRUE(encode(contents));
+}
+
+// Frames of two cameras that differ in their size, each a part of one input.
+ArtifactContents packed_warp() {
+  ArtifactContents contents = warp();
+  contents.interfaces.push_back(contents.interfaces[0]);
+  Interface& other = contents.interfaces[1];
+  other.cameras[0].name = "other";
+  other.slots[0].shape = {480};
+  contents.variants.push_back(contents.variants[0]);
+  Variant& variant = contents.variants[1];
+  variant.interface = 1;
+  variant.name = "other/x86-64-v3";
+  variant.buffers[0].nbytes = 480;
+  variant.views[0].shape = {480};
+  variant.programs[0].params[0].nbytes = 480;
+  PackOptions options;
+  options.frames = true;
+  EXPECT_TRUE(pack_inputs(contents, options));
+  return contents;
+}
+
+TEST(Fuse, PackedFramesDifferInSizeAsFramesDo) {
+  auto fused = fuse(model(), packed_warp(), {});
+  ASSERT_TRUE(fused) << to_line(fused.error().diagnostics.front());
+  ASSERT_TRUE(pack_inputs(fused->contents, PackOptions{}));
+  ASSERT_EQ(fused->contents.interfaces.size(), 2U);
+  for (const Interface& interface : fused->contents.interfaces) {
+    ASSERT_EQ(interface.slots[0].name, "host");
+    ASSERT_EQ(interface.slices.size(), 2U);
+    EXPECT_EQ(interface.slices[0].name, "frame");
+    EXPECT_TRUE(interface.slices[0].camera);
+    EXPECT_EQ(interface.slices[1].name, "gain");
+  }
+  EXPECT_NE(fused->contents.interfaces[0].slots[0].shape,
+            fused->contents.interfaces[1].slots[0].shape);
+  ArtifactContents same_name = model();
+  same_name.interfaces[0].slots[1].name = "frame";
+  EXPECT_TRUE(codes(same_name, packed_warp()).contains("fuse-names")) << "a part has that name";
+  ArtifactContents other_parts = packed_warp();
+  other_parts.interfaces[1].slices[0].name = "picture_frame";
+  EXPECT_TRUE(codes(model(), other_parts).contains("fuse-interfaces"));
 }
 
 TEST(Fuse, EachPreconditionIsRefusedByName) {

@@ -139,6 +139,11 @@ TEST_F(PackedFrames, CasesGiveThePartsByName) {
   folder.write("case/output_y.npy", y);
   EXPECT_EQ(check("i.ingot"), 0);
   EXPECT_EQ(check("p.ingot"), 0);
+  folder.write("host.bin", "x");
+  const ToolResult whole = folder.tool(
+      {"run", "p.ingot", "--allow-unsigned", "--output-dir", "out", "--input", "host=host.bin"});
+  EXPECT_EQ(whole.exit, 2);
+  EXPECT_NE(whole.errors.find("'host' is given by its parts"), std::string::npos);
   std::string wrong = y;
   wrong.back() = static_cast<char>(wrong.back() ^ 64);
   folder.write("case/output_y.npy", wrong);
