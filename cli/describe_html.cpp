@@ -13,10 +13,12 @@ namespace ingot::cli {
 namespace {
 
 constexpr std::string_view kStyle =
-    "body{font:14px sans-serif;margin:2em;color:#222}table{border-collapse:collapse}"
+    "body{font:14px sans-serif;margin:2em;color:#222}table{border-collapse:collapse;"
+    "display:block;max-width:100%;overflow-x:auto}"
     "td,th{border:1px solid #ccc;padding:2px 6px;text-align:left}td.n{text-align:right}"
-    "svg{background:#fafafa;border:1px solid #ccc;display:block;margin:1em 0}"
-    "code{font-size:12px}";
+    "svg.picture{background:#fafafa;border:1px solid #ccc;display:block;margin:1em 0;"
+    "max-width:100%;height:auto}"
+    "code{font-size:12px;overflow-wrap:anywhere}";
 
 // Bytes of the character that begins here; 0 if it is none.
 std::size_t character_length(std::string_view text) {
@@ -57,6 +59,14 @@ std::string escape(std::string_view text) {
 
 std::string escaped(const Json& text) { return escape(text.get<std::string>()); }
 
+// It shrinks with the window.
+std::string picture(int width, int height) {
+  return fmt::format(
+      "<svg class=\"picture\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+      "font-family=\"sans-serif\">\n",
+      width, height);
+}
+
 std::string cell(const std::string& text) { return "<td>" + text + "</td>"; }
 std::string number_cell(const std::string& text) { return "<td class=\"n\">" + text + "</td>"; }
 std::string number_cell(std::uint64_t value) { return number_cell(std::to_string(value)); }
@@ -78,8 +88,8 @@ constexpr int kBoxWidth = 300, kBoxHeight = 24, kGap = 8, kMargin = 10;
 std::string box(int x, int y, int height, std::string_view colour, const std::string& text) {
   return fmt::format(
       "<g><title>{0}</title><rect x=\"{1}\" y=\"{2}\" width=\"{3}\" height=\"{4}\" fill=\"{5}\" "
-      "stroke=\"#666\"/><svg x=\"{1}\" y=\"{2}\" width=\"{3}\" height=\"{4}\" "
-      "style=\"background:none;border:0\"><text x=\"6\" y=\"{6}\" font-size=\"12\">{0}</text></svg>"
+      "stroke=\"#666\"/><svg x=\"{1}\" y=\"{2}\" width=\"{3}\" height=\"{4}\">"
+      "<text x=\"6\" y=\"{6}\" font-size=\"12\">{0}</text></svg>"
       "</g>\n",
       text, x, y, kBoxWidth, height, colour, height / 2 + 4);
 }
@@ -117,8 +127,7 @@ std::string pipeline_picture(const Json& description, const Json& variant) {
   for (const Json& model : description["models"]) {
     names += (names.empty() ? "" : ", ") + escaped(model["graph_name"]);
   }
-  std::string svg = fmt::format("<svg width=\"{}\" height=\"{}\" font-family=\"sans-serif\">\n",
-                                right + kBoxWidth + kMargin, height + 2 * kMargin);
+  std::string svg = picture(right + kBoxWidth + kMargin, height + 2 * kMargin);
   const int centre = kMargin + height / 2;
   svg += box(middle, kMargin, height, "#eeeeee",
              fmt::format("{}: {} calls", names, variant["calls"].get<std::size_t>()));
@@ -147,8 +156,7 @@ std::string memory_picture(const Json& variant, std::size_t arena, std::uint64_t
   const auto calls = std::max<std::size_t>(variant["calls"].get<std::size_t>(), 1);
   const double x_scale = kPictureWidth / static_cast<double>(calls);
   const double y_scale = kPictureHeight / static_cast<double>(std::max<std::uint64_t>(bytes, 1));
-  std::string svg =
-      fmt::format("<svg width=\"{}\" height=\"{}\">\n", kPictureWidth, kPictureHeight);
+  std::string svg = picture(kPictureWidth, kPictureHeight);
   std::size_t index = 0;
   for (const Json& buffer : variant["buffers"]) {
     const std::size_t number = index++;
@@ -168,6 +176,10 @@ std::string memory_picture(const Json& variant, std::size_t arena, std::uint64_t
         kColours[number % kColours.size()], number, escaped(buffer["kind"]), size, offset, first,
         last);
   }
+  svg += fmt::format(
+      "<text x=\"4\" y=\"14\" font-size=\"12\">{}</text><text x=\"{}\" y=\"{}\" font-size=\"12\" "
+      "text-anchor=\"end\">call {}</text>\n",
+      size_text(bytes), kPictureWidth - 4, kPictureHeight - 4, calls - 1);
   return svg + "</svg>\n";
 }
 
@@ -307,7 +319,8 @@ Result<std::string> description_html(const Json& description,
                                      const Json& times) {
   const std::string title = escaped(description["product"]);
   std::string html = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<title>{0}</title>\n"
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+      "<meta name=\"viewport\" content=\"width=device-width\"/>\n<title>{0}</title>\n"
       "<style>{1}</style>\n</head>\n<body>\n<h1>{0}</h1>\n",
       title, kStyle);
   html += identity_html(description);

@@ -299,6 +299,11 @@ class VariantBuilder {
     result.arena_offset = buffer.arena_offset;
     if (buffer.io != kNone) result.slot = buffer.io;
     if (buffer.constant != kNone) result.data = data_.add(program_.constants[buffer.constant]);
+    if (buffer.kind == BufferKind::State && program_.io[buffer.io].initial) {
+      const std::span<const std::byte> bytes = program_.io[buffer.io].initial->bytes;
+      result.data = data_.add(ProgramConstant{
+          std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end())});
+    }
     result.first_call = buffer.first_call;
     result.last_call = buffer.last_call;
     const bool is_caller_kind =

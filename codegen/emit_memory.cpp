@@ -226,6 +226,7 @@ bool KernelEmitter::follows_data(ExprId id) const {
     if (seen[at.index] || !depends_on_lane(at)) continue;
     seen[at.index] = true;
     const Expr& expr = kernel_.pool[at];
+    if (expr.kind == ExprKind::LoadFlat) return true;
     if (expr.dtype != DType::I64 && expr.dtype != DType::Bool) return true;
     open.insert(open.end(), expr.operands.begin(), expr.operands.end());
   }

@@ -15,7 +15,7 @@ struct Mapping {
 size_t page_size();
 
 // Readable and writable anonymous memory that starts on `alignment` (a power of two, at least a
-// page). Null address on failure.
+// page); children of fork do not get it. Null address on failure.
 Mapping map_memory(size_t nbytes, size_t alignment);
 
 // The same between two 64 KiB areas without access; `usable` is the part in the middle.
@@ -26,7 +26,6 @@ void unmap(Mapping* mapping);
 // Asks for huge pages; false if the system does not offer them.
 bool ask_huge_pages(uint8_t* address, size_t nbytes);
 
-// Also keeps the pages from children of fork.
 bool make_read_only(const Mapping& mapping);
 
 bool lock_pages(const uint8_t* address, size_t nbytes);

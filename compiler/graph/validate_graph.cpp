@@ -260,7 +260,7 @@ class Validation {
       Shape written = now.shape;
       if (state.entry) {
         if (!is_input(*state.entry) || graph_[*state.entry].dtype != DType::I64 ||
-            element_count(graph_[*state.entry].shape) != 1 || written.empty()) {
+            element_count(graph_[*state.entry].shape) != 1 || written.empty() || written[0] == 0) {
           return ill_formed(place, "an input of one i64 says which entry of a ring is next");
         }
         written[0] = 1;

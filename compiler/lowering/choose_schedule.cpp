@@ -377,13 +377,15 @@ class Chooser {
       const Expr& expr = kernel_.pool[ExprId{i}];
       if (expr.kind == ExprKind::Scalar && is_float(expr.dtype)) return;
     }
-    schedule_.ahead = AheadStep{kVectorsAhead};
+    if (schedule_.vector->vectors == 1) schedule_.ahead = AheadStep{kVectorsAhead};
   }
 
   // Where places follow data, neighbours read the same lines: short ranges come inside of long
   // ones. Vectors stay innermost beneath a longer range, beside what they all share.
   void order_by_turns() {
     std::vector<std::uint32_t>& outer = schedule_.outer;
+    const auto is_too_long = [&](std::uint32_t range) { return turns(range) > kMostParallelTurns; };
+    if (std::ranges::any_of(outer, is_too_long)) return;  // the first is the parallel one
     std::ranges::stable_sort(outer, std::greater<>{},
                              [&](std::uint32_t range) { return turns(range); });
     const auto vector = std::ranges::find(outer, schedule_.vector->range);

@@ -98,6 +98,11 @@ bool follows_data(const ExprPool& pool, const std::vector<ExprId>& coordinates) 
     seen[at.index] = true;
     const Expr& expr = pool[at];
     if (expr.dtype != DType::I64 && expr.dtype != DType::Bool) return true;
+    if (expr.kind == ExprKind::Load && std::ranges::any_of(expr.operands, [&](ExprId operand) {
+          return pool[operand].kind != ExprKind::Constant;
+        })) {
+      return true;
+    }
     open.insert(open.end(), expr.operands.begin(), expr.operands.end());
   }
   return false;

@@ -3,7 +3,7 @@
 // 1. A reduce or contraction is a *core*: its kernel also computes the elementwise values that
 //    follow it, as long as only the last of them is read elsewhere (the region's root).
 // 2. Other computed values are inlined if everything that reads them ends in one kernel; movement
-//    (views, reshapes, coordinates) is always inlined.
+//    (views, reshapes) and short arithmetic of positions are always inlined.
 // 3. A concatenation is a buffer whose parts are written in place where the part allows it.
 // 4. Values around convolutions get channels in blocks of 16 and the zero halo their readers need.
 #include <fmt/format.h>
@@ -156,13 +156,14 @@ class Planner {
 
   // Slots: inputs, then states, then outputs, each in order of declaration.
   void declare_io() {
-    auto declare = [&](ValueId value, BufferKind kind) {
+    auto declare = [&](ValueId value, BufferKind kind, std::optional<Tensor> initial = {}) {
       PlanIo io;
       io.name = std::get<InputOp>(graph_[value].op).name;
       io.kind = kind;
       io.dtype = graph_[value].dtype;
       io.shape = graph_[value].shape;
       io.camera = camera_of(value);
+      io.initial = std::move(initial);
       plan_.io.push_back(std::move(io));
       place(value, add_buffer(kind, graph_[value].dtype, graph_[value].shape,
                               static_cast<std::uint32_t>(plan_.io.size() - 1)));
@@ -170,7 +171,9 @@ class Planner {
     for (std::uint32_t i = 0; i < count_; ++i) {
       if (is<InputOp>(node(i)) && !is_state(ValueId{i})) declare(ValueId{i}, BufferKind::Input);
     }
-    for (const GraphState& state : graph_.states) declare(state.state, BufferKind::State);
+    for (const GraphState& state : graph_.states) {
+      declare(state.state, BufferKind::State, state.initial);
+    }
     for (const GraphOutput& output : graph_.outputs) {
       const Node& n = graph_[output.value];
       plan_.io.push_back(PlanIo{output.name, BufferKind::Output, n.dtype, n.shape, -1});
@@ -295,8 +298,7 @@ class Planner {
       if (is<ContractOp>(u) || is<ConcatOp>(u) || reads_repeatedly(u, graph_)) return true;
       if (is<GatherOp>(u) && u.inputs[0].index == i) return true;
       // A camera's memory is in no cache: places that are known before can be asked for ahead.
-      if (is<GatherOp>(u) && u.inputs[1].index == i && is<InputOp>(graph_[u.inputs[0]]))
-        return true;
+      if (is<GatherOp>(u) && u.inputs[1].index == i && camera_of(u.inputs[0]) >= 0) return true;
       if (is_movement(u) && feeds_contraction_[user]) return true;
     }
     return false;
@@ -356,7 +358,7 @@ class Planner {
         placed_[i] = true;
         home_[i] = i;
         depth_[i] = 0;
-        add_leaves(n, {}, leaves_[i]);
+        if (!is<ConcatOp>(n)) add_leaves(n, {}, leaves_[i]);  // each part has a kernel of its own
       } else if (is_read) {
         leaves_[home_[i]] = std::move(leaves);
       }

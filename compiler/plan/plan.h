@@ -66,6 +66,7 @@ struct PlanIo {
   DType dtype = DType::F32;
   Shape shape;
   int camera = -1;
+  std::optional<Tensor> initial = std::nullopt;  // State: zeros if absent
 };
 
 struct Plan {

@@ -8,6 +8,7 @@
 //              and no ring that one wrote into
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "compiler/plan/plan.h"
@@ -135,7 +136,11 @@ class Validator {
   void check_written(std::size_t i) {
     const PlanBuffer& buffer = plan_.buffers[i];
     const bool must = buffer.kind == BufferKind::Output || buffer.kind == BufferKind::NextState;
-    if (must && element_count(buffer.shape) > 0 &&
+    const bool is_kept = buffer.kind != BufferKind::State ||
+                         std::ranges::any_of(plan_.buffers, [&](const PlanBuffer& other) {
+                           return other.kind == BufferKind::NextState && other.io == buffer.io;
+                         });
+    if ((must || !is_kept) && element_count(buffer.shape) > 0 &&
         !written_.contains(static_cast<std::uint32_t>(i))) {
       wrong("buffer {}: nothing writes it", i);
     }

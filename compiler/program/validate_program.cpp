@@ -29,7 +29,8 @@ class Validator {
     for (std::size_t i = 0; i < program_.calls.size(); ++i) check_call(i);
     for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
       const ProgramBuffer& buffer = program_.buffers[i];
-      const bool must = buffer.kind == BufferKind::Output || buffer.kind == BufferKind::NextState;
+      const bool must = buffer.kind == BufferKind::Output || buffer.kind == BufferKind::NextState ||
+                        (buffer.kind == BufferKind::State && !has_next_.contains(buffer.io));
       if (must && buffer.size_bytes > 0 && !written_.contains(i)) {
         wrong("buffer {}: nothing writes it", i);
       }

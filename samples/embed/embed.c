@@ -135,11 +135,12 @@ static int is_camera_input(const slot* s) {
   return s->io.direction == INGOT_SLOT_INPUT && s->io.camera != INGOT_NONE;
 }
 
-static int is_matrix(const ingot_io_info* io) {
-  uint32_t i;
-  uint64_t elements = 1;
-  for (i = 0; i < io->rank; ++i) elements *= io->shape[i];
-  return io->dtype == INGOT_ELEMENT_F32 && elements == 9;
+/* How many 3x3 matrices a slot holds: [3,3], or [frames,3,3]. */
+static uint64_t matrices_of(const ingot_io_info* io) {
+  const uint32_t rank = io->rank;
+  if (io->dtype != INGOT_ELEMENT_F32 || rank < 2 || rank > 3) return 0;
+  if (io->shape[rank - 2] != 3 || io->shape[rank - 1] != 3) return 0;
+  return rank == 3 ? io->shape[0] : 1;
 }
 
 /* A diagonal ramp, grey colour. */
@@ -170,8 +171,11 @@ static int prepare_slots(host* h) {
       if (s->memory[n] == NULL) return 8;
       if (is_camera_input(s)) draw_nv12(&s->camera.layout, 16u * (unsigned)n, s->memory[n]);
     }
-    if (s->io.direction == INGOT_SLOT_INPUT && is_matrix(&s->io)) {
-      memcpy(s->memory[0], identity, sizeof identity);
+    if (s->io.direction == INGOT_SLOT_INPUT) {
+      uint64_t k;
+      for (k = 0; k < matrices_of(&s->io); ++k) {
+        memcpy(s->memory[0] + k * sizeof identity, identity, sizeof identity);
+      }
     }
   }
   return 0;

@@ -188,6 +188,20 @@ TEST(EncodeProgram, AStateWithoutASecondBufferIsWrittenInPlace) {
   EXPECT_TRUE(contents->variants.front().buffers[1].in_place);
 }
 
+TEST(EncodeProgram, AStateBeginsAsItsGraphSays) {
+  Compiled compiled;
+  compiled.variants.push_back(variant("x86-64-v3", "", weights()));
+  Program& program = compiled.variants.front().program;
+  program.io[1].initial = Tensor::splat({kElements}, Scalar::of_float(DType::F32, 3));
+  const auto contents = encode_program(compiled, facts());
+  ASSERT_TRUE(contents);
+  const auto& buffers = contents->variants.front().buffers;
+  ASSERT_TRUE(buffers[1].data.has_value());
+  EXPECT_TRUE(
+      std::ranges::equal(contents->data[*buffers[1].data].bytes, program.io[1].initial->bytes));
+  EXPECT_FALSE(buffers[2].data.has_value()) << "the next state is computed";
+}
+
 TEST(EncodeProgram, ReferencesHaveEveryInputAndOutputOfEveryStep) {
   Compiled compiled;
   compiled.variants.push_back(variant("x86-64-v3", "", weights()));

@@ -30,9 +30,13 @@ void row_positions(const float* m, int y, int count, int w, int h, Position* pos
 
 }  // namespace
 
-void road_warp(const Camera& camera, const std::uint8_t* frame, const float* m,
+void road_warp(const Camera& camera_of_frame, const std::uint8_t* frame, const float* matrix,
                std::uint8_t* picture, Loops loops) {
   constexpr std::size_t kPlane = kPicture / 6;
+  const Camera camera =
+      camera_of_frame;  // bytes that are written might be these, for all g++ knows
+  float m[9];
+  std::copy_n(matrix, 9, m);
   const int w = camera.width;
   const int h = camera.height;
   Position row[kWidth];

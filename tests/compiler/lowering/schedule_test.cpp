@@ -60,6 +60,7 @@ TEST(Schedule, GathersKeepNeighboursTogetherAndAskAhead) {
   const ValueId plane = b.iota(DType::I32, {2, 64, 256}, 0);
   const ValueId at = b.add(b.expand(places, {2, 64, 256}), plane);
   b.output("picture", b.gather(frame, at, 0, true));
+  b.camera({.input = frame});
   const Graph graph = b.take();
   const Plan plan = make_plan(graph, target("x86-64-v3"), PlanOptions{}).value();
   ASSERT_EQ(plan.kernels.size(), 2U) << print_plan(plan);

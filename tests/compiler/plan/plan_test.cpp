@@ -7,6 +7,7 @@
 
 #include "compiler/compile.h"
 #include "compiler/graph/builder.h"
+#include "compiler/program/build_program.h"
 
 namespace ingot {
 namespace {
@@ -112,7 +113,7 @@ Graph ring() {
   const ValueId place = b.input("place", DType::I64, {1});
   const std::int64_t starts[] = {1, 0}, steps[] = {1, 1};
   b.output("y", b.slice(history, starts, steps, {2, 4}));
-  b.state(history, x, std::nullopt, place);
+  b.state(history, b.add(x, b.slice(history, starts, steps, {1, 4})), std::nullopt, place);
   b.state(place, b.add(place, b.like(place, 1)));
   return b.take();
 }
@@ -128,6 +129,8 @@ TEST(Plan, RingsAreWrittenAfterEverythingThatReadsThem) {
     const auto parsed = parse_plan(text, graph);
     ASSERT_TRUE(parsed) << text;
     EXPECT_EQ(print_plan(*parsed), text);
+
+    ASSERT_TRUE(validate_program(*build_program(*plan, default_target(), BuildOptions{}))) << text;
 
     auto early = *plan;
     std::ranges::rotate(early.kernels, early.kernels.end() - 1);
