@@ -108,9 +108,10 @@ struct GraphOutput {
   ValueId value;
 };
 
-// After an accepted frame the value `next` becomes the input `state`. Of a ring, `next` is one entry
-// [1, ...] of the state [entries, ...] and replaces the one at `entry` alone; all that the frame
-// reads of the state is older. What a rejected frame wrote there must not matter to the next one.
+// After an accepted frame the value `next` becomes the input `state`. Of a ring, `next` is one
+// entry [1, ...] of the state [entries, ...] and replaces the one at `entry` alone; all that the
+// frame reads of the state is older. What a rejected frame wrote there must not matter to the next
+// one.
 struct GraphState {
   ValueId state;  // an InputOp node
   ValueId next;

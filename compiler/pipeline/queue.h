@@ -2,8 +2,8 @@
 //
 //   entry k of the history, oldest first:  ring[(place + 1 + k) mod length], the newest at `place`
 //
-// A frame reads the older entries of the ring, takes the newest from where it is made, and writes it
-// over the oldest one: nothing else moves. A rejected frame leaves `place`, so that the entry it
+// A frame reads the older entries of the ring, takes the newest from where it is made, and writes
+// it over the oldest one: nothing else moves. A rejected frame leaves `place`, so that the entry it
 // wrote is written again before anybody reads it.
 #pragma once
 
