@@ -110,8 +110,11 @@ class Search {
     std::vector<IdleInput> idle;
     std::vector<bool> is_used(inputs_.size());
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      is_used[i] = !describe(graph_, inputs_[i]).reaches.empty();
-      suspicious_[i] = is_used[i] && element_count(graph_[inputs_[i]].shape) > 0;
+      const bool is_place = std::ranges::any_of(graph_.states, [&](const GraphState& state) {
+        return state.entry == inputs_[i];  // matters after a whole round only
+      });
+      is_used[i] = is_place || !describe(graph_, inputs_[i]).reaches.empty();
+      suspicious_[i] = is_used[i] && !is_place && element_count(graph_[inputs_[i]].shape) > 0;
     }
     INGOT_RETURN_IF_ERROR(try_around(reference_values()));
     INGOT_RETURN_IF_ERROR(try_around(other_values()));

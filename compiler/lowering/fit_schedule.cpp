@@ -74,11 +74,11 @@ class Fitter {
   }
 
   bool lanes_fit(const VectorStep& step) {
-    if (step.lanes >= 1 && step.lanes <= accesses_.lanes() &&
+    if (step.lanes >= 2 && step.lanes <= accesses_.lanes() &&
         std::has_single_bit(static_cast<unsigned>(step.lanes))) {
       return true;
     }
-    against("{} lanes: a power of two up to {} is possible", step.lanes, accesses_.lanes());
+    against("{} lanes: a power of two from 2 to {} is possible", step.lanes, accesses_.lanes());
     return false;
   }
 

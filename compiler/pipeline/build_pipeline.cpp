@@ -346,6 +346,12 @@ StageFacts::Typing PipelineTypes::type_queue(std::size_t index, const QueueStage
       return StageFacts::Typing::Failed;
     }
   }
+  if (is_float(entry->dtype) &&
+      !std::isfinite(Scalar::of_float(entry->dtype, queue.initial).as_double())) {
+    problem(index, "initial", "bad-value",
+            fmt::format("{} is no finite {}", queue.initial, name(entry->dtype)));
+    return StageFacts::Typing::Failed;
+  }
   const std::string place = fmt::format("{}.samples", place_of(index));
   if (!check_size(place, queue_history(queue, entry->shape))) return StageFacts::Typing::Failed;
   facts_[index].type = {entry->dtype, queue_shape(queue, entry->shape)};
@@ -497,18 +503,20 @@ void PipelineTypes::check_outputs() {
   take(implied);
   for (std::size_t i = 0; i < pipeline_.stages.size(); ++i) {
     const Stage& stage = pipeline_.stages[i];
-    if (std::holds_alternative<QueueStage>(stage.op)) {
-      taken.insert(queue_state_name(stage.id));
-      taken.insert(queue_entry_name(stage.id));
+    const auto take_state = [&](const std::string& name) {
+      if (taken.insert(name).second) return;
+      problem(i, "", "repeated-name",
+              fmt::format("state '{}' has the name of another input", name));
+    };
+    const auto* queue = std::get_if<QueueStage>(&stage.op);
+    if (queue != nullptr && queue_length(*queue) > 1) {
+      take_state(queue_state_name(stage.id));
+      take_state(queue_entry_name(stage.id));
     }
     if (!facts_[i].model) continue;
     const Graph& graph = facts_[i].model->graph;
     for (const GraphState& state : graph.states) {
-      const std::string& name = input_name(graph, state.state);
-      if (!taken.insert(state_name(i, name)).second) {
-        problem(i, "", "repeated-name",
-                fmt::format("state '{}' has the name of another input", state_name(i, name)));
-      }
+      take_state(state_name(i, input_name(graph, state.state)));
     }
   }
   for (const auto& [name, value] : pipeline_.outputs) {

@@ -85,5 +85,19 @@ TEST_F(IdleInput, AStateThatNothingReads) {
   EXPECT_NE(errors.find("state 's' is not used"), std::string::npos) << errors;
 }
 
+// Where a queue's next entry goes matters, whatever its length.
+TEST_F(IdleInput, PlacesOfQueuesAreNoMistake) {
+  for (const int samples : {2, 3, 4, 5, 8, 16}) {
+    folder.write("p.json", R"({"format": "ingot-pipeline/1", "name": "p",
+      "inputs": {"v": {"dtype": "f32", "shape": [2]}},
+      "stages": [{"id": "queue2", "queue": "v", "stack": 0, "samples": )" +
+                               std::to_string(samples) + R"(}], "outputs": {"y": "queue2"}})");
+    const ToolResult result =
+        folder.tool({"compile", "p.json", "-o", "p.ingot", "--unsigned", "--no-progress"});
+    EXPECT_EQ(result.exit, 0) << result.errors;
+    EXPECT_EQ(result.errors.find("warning"), std::string::npos) << result.errors;
+  }
+}
+
 }  // namespace
 }  // namespace ingot::cli

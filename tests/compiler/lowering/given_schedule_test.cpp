@@ -257,6 +257,9 @@ TEST(GivenSchedule, EveryReasonIsTold) {
                   lowered.kernel, lowered.is_constant, device);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().diagnostics.size(), 3U);
+  EXPECT_FALSE(
+      parse_steps({"vector a1 1x2 exact", "loops a1"}, lowered.kernel, lowered.is_constant, device))
+      << "one lane is no vector";
   const Result<Schedule> unread = parse_steps({"vector", "tile nothing 3", "dance", "loops a1"},
                                               lowered.kernel, lowered.is_constant, device);
   ASSERT_FALSE(unread);

@@ -229,6 +229,20 @@ TEST(BuildPipeline, GraphsOfPackedPipelinesHaveTheirInputsApart) {
   EXPECT_EQ(result->input.variants[0].graph.cameras.size(), 1U);
 }
 
+// Both states of a queue have names that nothing else may have.
+TEST(BuildPipeline, StatesOfQueuesMeetNoOtherName) {
+  for (const std::string transform : {"img.queue", "img.place"}) {
+    const auto result = build(R"({"format": "ingot-pipeline/1", "name": "p", "cameras": ["a.json"],
+    "frames": ["frame"], "stages": [
+      {"id": "new", "warp": "road", "frame": "frame", "size": [8, 4], "transform": ")" +
+                                  transform + R"("},
+      {"id": "img", "queue": "new", "samples": 2, "concat": 1}], "outputs": {"y": "img"}})",
+                              {tiny_camera("a", 64)});
+    ASSERT_FALSE(result.has_value());
+    EXPECT_EQ(result.error().diagnostics.front().node, "stages[1]") << first_line(result);
+  }
+}
+
 TEST(BuildPipeline, MistakesAreNamed) {
   const std::string add = R"({"id": "m", "model": "add.onnx"})";
   const std::vector<std::pair<std::string, std::string>> mistakes = {
@@ -255,6 +269,9 @@ TEST(BuildPipeline, MistakesAreNamed) {
        "stages[0].initial"},
       {with(R"({"id": "q", "queue": "v", "samples": 2, "stack": 0, "initial": 256})",
             R"({"y": "q"})", R"({"v": {"dtype": "u8", "shape": [1, 2]}})"),
+       "stages[0].initial"},
+      {with(R"({"id": "q", "queue": "v", "samples": 2, "stack": 0, "initial": 1e30})",
+            R"({"y": "q"})", R"({"v": {"dtype": "f16", "shape": [1, 2]}})"),
        "stages[0].initial"},
       {with(R"({"id": "q", "queue": "r", "samples": 2, "stack": 0, "delay": 1},
                {"id": "r", "queue": "q", "samples": 2, "stack": 0, "delay": 1})",
