@@ -45,10 +45,7 @@ std::string cabin_model(std::int64_t width, std::uint64_t seed) {
   for (const Slice& slice : slices) {
     parts.push_back(head(w, x, kFeatures, 8 * width, slice.size));
   }
-  w.node("Concat", parts, {.ints = {{"axis", 1}}, .int_lists = {}}, "outputs");
-  w.output("outputs", {1, total(slices)});
-  w.metadata("output_slices", output_slices(slices));
-  return w.bytes();
+  return finish(w, parts, slices);
 }
 
 }  // namespace

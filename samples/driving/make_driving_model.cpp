@@ -90,10 +90,7 @@ std::string vision_model(std::int64_t width, std::uint64_t seed) {
     const bool is_feature = slice.name == "hidden_state";
     parts.push_back(is_feature ? feature : head(w, feature, channels, 4 * width, slice.size));
   }
-  w.node("Concat", parts, {.ints = {{"axis", 1}}, .int_lists = {}}, "outputs");
-  w.output("outputs", {1, total(slices)});
-  w.metadata("output_slices", output_slices(slices));
-  return w.bytes();
+  return finish(w, parts, slices);
 }
 
 // Layer normalization over the last axis, written out.
@@ -152,10 +149,7 @@ std::string policy_model(std::int64_t width, std::uint64_t seed) {
   const std::vector<Slice> slices = {{"plan", 990}, {"desire_state", 8}, {"pad", 2}};
   std::vector<std::string> parts;
   for (const Slice& slice : slices) parts.push_back(head(w, x, size, 4 * width, slice.size));
-  w.node("Concat", parts, {.ints = {{"axis", 1}}, .int_lists = {}}, "outputs");
-  w.output("outputs", {1, total(slices)});
-  w.metadata("output_slices", output_slices(slices));
-  return w.bytes();
+  return finish(w, parts, slices);
 }
 
 }  // namespace

@@ -101,6 +101,14 @@ std::string head(OnnxWriter& w, const std::string& feature, std::int64_t in, std
   return gemm(w, residual(w, x, hidden), hidden, out);
 }
 
+std::string finish(OnnxWriter& w, const std::vector<std::string>& parts,
+                   const std::vector<Slice>& slices) {
+  w.node("Concat", parts, {.ints = {{"axis", 1}}, .int_lists = {}}, "outputs");
+  w.output("outputs", {1, total(slices)});
+  w.metadata("output_slices", output_slices(slices));
+  return w.bytes();
+}
+
 bool read_options(int argc, char** argv, Options& options) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   for (std::size_t i = 0; i < arguments.size(); ++i) {

@@ -43,6 +43,10 @@ std::string residual(OnnxWriter& w, const std::string& x, std::int64_t size);
 std::string head(OnnxWriter& w, const std::string& feature, std::int64_t in, std::int64_t hidden,
                  std::int64_t out);
 
+// One output `outputs` of the parts in a row, with the metadata that names them; the model's bytes.
+std::string finish(OnnxWriter& w, const std::vector<std::string>& parts,
+                   const std::vector<Slice>& slices);
+
 struct Options {
   std::string folder;
   std::int64_t width;
