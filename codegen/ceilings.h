@@ -13,7 +13,8 @@ namespace ingot {
 // run the target's code.
 [[nodiscard]] double measure_fma_ceiling(const Target& target);
 
-// GB/s (10^9 bytes) of reading `footprint_bytes` again and again from one end to the other.
+// GB/s (10^9 bytes) of reading `footprint_bytes` again and again: from one end to the other or in
+// eight parts at once, whichever is faster.
 [[nodiscard]] double measure_read_bandwidth(std::size_t footprint_bytes);
 
 }  // namespace ingot

@@ -363,9 +363,9 @@ class Applier : KernelScheduler {
     const bool is_lanes = schedule_.vector_reduce && schedule_.vector_reduce->range == step.range;
     if (is_lanes || !runs_over(reduce, step.range)) return reduce_loops(reduce, depth + 1, body);
     auto inner = [&] { return reduce_loops(reduce, depth + 1, body); };
+    auto ahead = [&]() -> Block { return is_innermost(depth) ? prefetches(reduce) : Block{}; };
     const std::string& name = source_.ranges[step.range].name;
     if (step.split <= 1) {
-      auto ahead = [&]() -> Block { return is_innermost(depth) ? prefetches(reduce) : Block{}; };
       auto turn = [&] {
         Block body_and_end = inner();
         append(body_and_end, end_of_turn(reduce, depth));
@@ -382,8 +382,8 @@ class Applier : KernelScheduler {
     const ExprId first = pool().mul(pool().variable(block), step.split);
     set_coordinate(step.range, first);
     Block turn;
-    if (is_innermost(depth)) turn = prefetches(reduce);
-    append(turn, counted_loop(step, name, step.split, first, step.unroll, inner));
+    if (step.unroll == step.split) turn = ahead();
+    append(turn, counted_loop(step, name, step.split, first, step.unroll, inner, ahead));
     append(turn, end_of_turn(reduce, depth));
     out.push_back(loop(block, std::move(turn)));
     if (rest > 0) {

@@ -200,9 +200,11 @@ class WinogradApplier : KernelScheduler {
     const std::int64_t full = channels / step_.block, rest = channels % step_.block;
     if (full > 0) {
       const std::uint32_t block = add_variable("cb", full, LoopKind::Serial);
-      Block of_block = prefetches(pool().variable(block), pool().variable(turn), turns);
-      append(of_block, channel_loop(pool().variable(block), step_.block));
-      body.push_back(loop(block, std::move(of_block)));
+      body.push_back(loop(
+          block,
+          channel_loop(pool().variable(block), step_.block, [&](ExprId first, std::int64_t count) {
+            return prefetches(pool().variable(block), first, count, pool().variable(turn), turns);
+          })));
     }
     if (rest > 0) append(body, channel_loop(pool().index(full), rest));
     append(body, in_register_tile([&](ExprId position, ExprId vector, ExprId element, ExprId lane) {
@@ -238,7 +240,11 @@ class WinogradApplier : KernelScheduler {
     return body;
   }
 
-  Block channel_loop(ExprId block, std::int64_t channels) {
+  static Block nothing(ExprId, std::int64_t) { return {}; }
+
+  // `ahead` stands before the channels that are written out: the first one, and how many.
+  template <typename Ahead = Block (*)(ExprId, std::int64_t)>
+  Block channel_loop(ExprId block, std::int64_t channels, const Ahead& ahead = nothing) {
     const std::int64_t unroll = channels % kChannelUnroll == 0 ? kChannelUnroll : 1;
     const std::uint32_t outer = add_variable("c", channels / unroll, LoopKind::Serial);
     const std::uint32_t inner = add_variable("cu", unroll, LoopKind::Unroll);
@@ -256,12 +262,9 @@ class WinogradApplier : KernelScheduler {
       return set(accumulators_, element, lane,
                  combine(source_.pool[reduce_], sum, pool().scalar(ScalarOp::Mul, factors)));
     });
-    for (const std::uint32_t variable : {inner, outer}) {
-      Block around;
-      around.push_back(loop(variable, std::move(body)));
-      body = std::move(around);
-    }
-    return body;
+    Block turn = ahead(simplify(pool().mul(pool().variable(outer), unroll)), unroll);
+    turn.push_back(loop(inner, std::move(body)));
+    return Block{loop(outer, std::move(turn))};
   }
 
   void set_weight_coordinates(ExprId block, ExprId in_block, ExprId vector, ExprId lane) {
@@ -271,14 +274,15 @@ class WinogradApplier : KernelScheduler {
     set_coordinate(step_.kernel_column, pool().index(0));
   }
 
-  // What the next frequency (or group) reads of this block of channels; the turns share it.
-  Block prefetches(ExprId block, ExprId turn, std::int64_t turns) {
+  // What the next frequency (or group) reads of these channels; the turns share it.
+  Block prefetches(ExprId block, ExprId channel, std::int64_t channels, ExprId turn,
+                   std::int64_t turns) {
     const std::int64_t line = kLineBytes / size_bytes(DType::F32);
-    const std::int64_t lines = step_.block * vectors_ * lanes_ / line;
+    const std::int64_t lines = channels * vectors_ * lanes_ / line;
     const std::int64_t share = divided(lines, turns);
     const std::int64_t distance = extent(step_.input_channel) * vectors_ * lanes_;
     const ExprId zero = pool().index(0);
-    set_weight_coordinates(block, zero, zero, zero);
+    set_weight_coordinates(block, channel, zero, zero);
     const ExprId first = pool().add(address(step_.weights, source_.pool[weights_load_].operands),
                                     pool().mul(turn, share * line));
     Block out;

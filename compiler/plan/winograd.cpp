@@ -52,7 +52,7 @@ class Arithmetic {
 
 constexpr double kFmasPerCycle = 2;
 constexpr double kDirectShare = 0.85;  // of the ceiling, that direct convolutions reach
-constexpr double kBytesPerCycle = 4;   // weights from memory
+constexpr double kBytesPerCycle = 6;   // weights from memory
 constexpr double kSpilledBytesPerCycle = 24;
 constexpr double kTileCycles = 30, kAccumulatorCycles = 1.5, kLatencyCycles = 4;
 constexpr double kGain = 0.92;  // Winograd has to be better by that much
@@ -73,21 +73,13 @@ double direct_cycles(const ConvolutionExtents& e, const Facts& facts) {
   return std::max(products / kFmasPerCycle / kDirectShare, weights / kBytesPerCycle);
 }
 
+// Of the plan's tile and band; fills in the rest of it.
 double winograd_cycles(const ConvolutionExtents& e, const Facts& facts, WinogradPlan& plan) {
   const std::int64_t frequencies = (plan.tile + 2) * (plan.tile + 2);
-  const std::int64_t rows = winograd_tiles(plan.tile, e.rows);
   const std::int64_t columns = winograd_tiles(plan.tile, e.columns);
   plan.vectors = facts.vectors_in_all % 2 == 0 ? 2 : facts.vectors_in_all % 3 == 0 ? 3 : 1;
   const std::int64_t groups = facts.vectors_in_all / plan.vectors;
-  const double row_bytes =
-      4.0 * static_cast<double>(frequencies * columns *
-                                (divided(e.input_channels, 16) * 16 + plan.vectors * facts.lanes));
-  plan.band =
-      std::clamp<std::int64_t>(static_cast<std::int64_t>(facts.budget / row_bytes), 1, rows);
-  std::int64_t bands = divided(rows, plan.band);
-  if (bands > 1 && bands % 2 != 0 && bands < rows) ++bands;  // halves for two workers
-  plan.band = divided(rows, bands);
-  bands = divided(rows, plan.band);
+  const std::int64_t bands = divided(winograd_tiles(plan.tile, e.rows), plan.band);
   plan.parts = bands == 1 && groups > 1 ? 2 : 1;
 
   const std::int64_t tiles = plan.band * columns;
@@ -106,8 +98,12 @@ double winograd_cycles(const ConvolutionExtents& e, const Facts& facts, Winograd
   const std::int64_t input_vectors = divided(e.input_channels, 16) * 16 / facts.lanes;
   const double transforms = transform_cycles(plan.tile) * all_tiles *
                             static_cast<double>(plan.parts * input_vectors + facts.vectors_in_all);
-  const double spilled = std::max(0.0, row_bytes * static_cast<double>(plan.band) - facts.budget) *
-                         static_cast<double>(bands) * 2 / kSpilledBytesPerCycle;
+  // Each group of output channels reads the transformed inputs again.
+  const double held =
+      4.0 * static_cast<double>(frequencies * tiles *
+                                (divided(e.input_channels, 16) * 16 + plan.vectors * facts.lanes));
+  const double spilled = std::max(0.0, held - facts.budget) *
+                         static_cast<double>(bands * (groups + 1)) / kSpilledBytesPerCycle;
   return std::max(products, streamed) + transforms + spilled;
 }
 
@@ -128,12 +124,18 @@ WinogradPlan plan_winograd(const ConvolutionExtents& extents, const Target& targ
   double least = kGain * direct_cycles(extents, facts);
   for (const int tile : {2, 4}) {
     if (tile > largest_tile) break;
-    WinogradPlan plan;
-    plan.tile = tile;
-    const double cycles = winograd_cycles(extents, facts, plan);
-    if (cycles >= least) continue;
-    least = cycles;
-    best = plan;
+    const std::int64_t rows = winograd_tiles(tile, extents.rows);
+    for (std::int64_t bands = 1; bands <= rows; ++bands) {
+      if (bands > 1 && bands % 2 != 0 && bands < rows) continue;  // halves for two workers
+      WinogradPlan plan;
+      plan.tile = tile;
+      plan.band = divided(rows, bands);
+      if (divided(rows, plan.band) != bands) continue;
+      const double cycles = winograd_cycles(extents, facts, plan);
+      if (cycles >= least) continue;
+      least = cycles;
+      best = plan;
+    }
   }
   return best;
 }

@@ -177,20 +177,22 @@ TEST(Lowering, WinogradConvolutions) {
 TEST(Lowering, WinogradInBands) {
   Target small = *find_target("x86-64-v4");
   small.l2_bytes = 64 << 10;
-  const Graph graph = convolutions(16, 16, 22, 17);
-  const auto plan = make_plan(graph, small, PlanOptions{});
-  ASSERT_TRUE(plan);
-  const auto program = build_program(*plan, small, BuildOptions{});
-  ASSERT_TRUE(program);
-  const auto call = std::ranges::max_element(program->calls, {}, &ProgramCall::winograd);
-  EXPECT_EQ(call->winograd, 2);
-  EXPECT_GT(call->grid, 1U);  // bands for workers
-  InterpreterRunner runner;
-  const NamedTensors inputs = inputs_of(graph);
-  const auto result =
-      run_program(*program, in_order(*program, inputs, BufferKind::Input), {}, runner);
-  ASSERT_TRUE(result);
-  expect_close(interpret_outputs(graph, inputs).at("y"), result->outputs[0], "bands");
+  for (const auto& [graph, tile] :
+       {std::pair{convolutions(16, 16, 22, 17), 4}, {convolutions(32, 32, 11, 9), 2}}) {
+    const auto plan = make_plan(graph, small, PlanOptions{});
+    ASSERT_TRUE(plan);
+    const auto program = build_program(*plan, small, BuildOptions{});
+    ASSERT_TRUE(program);
+    const auto call = std::ranges::max_element(program->calls, {}, &ProgramCall::winograd);
+    EXPECT_EQ(call->winograd, tile);
+    EXPECT_GT(call->grid, 1U);  // bands for workers
+    InterpreterRunner runner;
+    const NamedTensors inputs = inputs_of(graph);
+    const auto result =
+        run_program(*program, in_order(*program, inputs, BufferKind::Input), {}, runner);
+    ASSERT_TRUE(result);
+    expect_close(interpret_outputs(graph, inputs).at("y"), result->outputs[0], "bands");
+  }
 }
 
 // Equal terms: errors of one long sum would have one sign.

@@ -73,9 +73,9 @@ TEST(Schedule, GathersKeepNeighboursTogetherAndAskAhead) {
 // the first caches needs none.
 TEST(Schedule, TilesFetchTheNextPanelTogether) {
   const auto large = steps_of(convolution_chain(64, 56), target("x86-64-v4"));
-  EXPECT_TRUE(has(large, "prefetch in1 +18432 share 1 of 32"));
+  EXPECT_TRUE(has(large, "prefetch in1 +18432 share 1 of 8"));
   const auto few_tiles = steps_of(convolution_chain(512, 7), target("x86-64-v4"));
-  EXPECT_TRUE(has(few_tiles, "prefetch in1 +147456 share 8 of 32"));
+  EXPECT_TRUE(has(few_tiles, "prefetch in1 +147456 share 2 of 8"));
   const auto small = steps_of(convolution_chain(16, 56), target("x86-64-v4"));
   EXPECT_FALSE(std::ranges::any_of(
       small, [](const std::string& step) { return step.starts_with("prefetch"); }));
@@ -95,6 +95,13 @@ TEST(Schedule, OneRowGetsManyIndependentSums) {
   b.output("y", b.matmul(b.input("x", DType::F32, {1, 512}), weights(b, {512, 512})));
   const auto steps = steps_of(b.take(), target("x86-64-v4"));
   EXPECT_TRUE(has(steps, "vector a1 16x8 exact"));
+  EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x16"));  // a stream for each vector
+}
+
+TEST(Schedule, StreamsOfARowAreEqual) {
+  GraphBuilder b("row");
+  b.output("y", b.matmul(b.input("x", DType::F32, {1, 512}), weights(b, {512, 16 * 63})));
+  EXPECT_TRUE(has(steps_of(b.take(), target("x86-64-v4")), "vector a1 16x7 exact"));
 }
 
 TEST(Schedule, ShortRangesOverlapInsteadOfMasking) {
