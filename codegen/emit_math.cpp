@@ -63,6 +63,8 @@ constexpr double kSigmoidHigh = 87;
 // The range of kSigmoidTopF32.
 constexpr double kSigmoidStepsHigh = 18;
 
+enum class Sign { Plus, Minus };
+
 class MathEmitter {
  public:
   MathEmitter(const Emission& emission, const FloatFormat& format, bool fuses, llvm::Type* type)
@@ -108,10 +110,16 @@ class MathEmitter {
     if (!fuses_) return builder_.CreateFAdd(builder_.CreateFMul(a, b), c);
     return builder_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
   }
-  [[nodiscard]] Value* polynomial(std::span<const double> coefficients, Value* t) {
-    Value* sum = llvm::ConstantFP::get(t->getType(), coefficients.back());
+  // Of t, or with Sign::Minus of -t.
+  [[nodiscard]] Value* polynomial(std::span<const double> coefficients, Value* t,
+                                  Sign sign = Sign::Plus) {
+    const auto coefficient = [&](std::size_t i) {
+      const bool flips = sign == Sign::Minus && i % 2 != 0;
+      return llvm::ConstantFP::get(t->getType(), flips ? -coefficients[i] : coefficients[i]);
+    };
+    Value* sum = coefficient(coefficients.size() - 1);
     for (std::size_t i = coefficients.size() - 1; i-- > 0;) {
-      sum = multiply_add(sum, t, llvm::ConstantFP::get(t->getType(), coefficients[i]));
+      sum = multiply_add(sum, t, coefficient(i));
     }
     return sum;
   }
@@ -129,14 +137,18 @@ class MathEmitter {
   [[nodiscard]] Value* bias() { return integer(is_single() ? 127 : 1023); }
 
   struct Exponential {
-    Value* fraction;        // e^x = fraction * 2^exponent
-    Value* exponent;        // as an integer
+    Value* tail;            // e^x = (1 + tail) * 2^exponent
+    Value* fraction;        // 1 + tail
+    Value* shifted;         // the exponent stands in the low bits, from `round_bits` on
     Value* whole_exponent;  // as a float
   };
-  Exponential exponential(Value* x);
+  Exponential exponential(Value* x, Sign sign, double round);
+  [[nodiscard]] Value* exponent(const Exponential& e) {
+    return builder_.CreateSub(bits(e.shifted), integer(format_.round_bits));
+  }
   [[nodiscard]] bool has_scaling() const;
   Value* scaled(const Exponential& e);
-  Value* exp_in_range(Value* x);
+  Value* exp_in_range(Value* x, Sign sign = Sign::Plus);
   Angle reduce_single(Value* x);
   Angle reduce_double(Value* x);
   Angle reduce_large(Value* x);
@@ -154,17 +166,19 @@ class MathEmitter {
   llvm::Type* const integer_;
 };
 
-// x = n ln 2 + r with |r| <= ln(2)/2; e^r = 1 + r + r^2 q(r). n is taken from the low bits of
-// x/ln 2 + round, where the addition has rounded it.
-MathEmitter::Exponential MathEmitter::exponential(Value* x) {
-  Value* const shifted = multiply_add(x, number(0x1.71547652b82fep+0), number(format_.round));
-  Value* const n = builder_.CreateFSub(shifted, number(format_.round));
-  Value* r = multiply_add(n, number(-format_.ln2[0]), x);
-  r = multiply_add(n, number(-format_.ln2[1]), r);
-  Value* const q = polynomial(format_.exp, r);
-  Value* const tail = multiply_add(builder_.CreateFMul(r, r), q, r);
-  Value* const fraction = builder_.CreateFAdd(tail, number(1.0));
-  return {fraction, builder_.CreateSub(bits(shifted), integer(format_.round_bits)), n};
+// y = n ln 2 + r with |r| <= ln(2)/2; e^r = 1 + r + r^2 q(r). n is taken from the low bits of
+// y/ln 2 + round, where the addition has rounded it. y is x or -x; then the same with -r, so that
+// every operation gives the same bits as after a negation.
+MathEmitter::Exponential MathEmitter::exponential(Value* x, Sign sign, double round) {
+  const double one = sign == Sign::Minus ? -1 : 1;
+  Value* const shifted = multiply_add(x, number(one * 0x1.71547652b82fep+0), number(round));
+  Value* const n = builder_.CreateFSub(shifted, number(round));
+  Value* r = multiply_add(n, number(-one * format_.ln2[0]), x);
+  r = multiply_add(n, number(-one * format_.ln2[1]), r);
+  Value* const q = polynomial(format_.exp, r, sign);
+  Value* const linear = sign == Sign::Minus ? builder_.CreateFNeg(r) : r;
+  Value* const tail = multiply_add(builder_.CreateFMul(r, r), q, linear);
+  return {tail, builder_.CreateFAdd(tail, number(1.0)), shifted, n};
 }
 
 // AVX-512 multiplies by a power of two in one instruction, with the one rounding that the product
@@ -184,20 +198,29 @@ Value* MathEmitter::scaled(const Exponential& e) {
                                    llvm::Constant::getAllOnesValue(mask), builder_.getInt32(4)});
 }
 
-// For results that are normal numbers.
-Value* MathEmitter::exp_in_range(Value* x) {
-  const Exponential e = exponential(x);
-  if (has_scaling()) return scaled(e);
-  return builder_.CreateFMul(e.fraction, power_of_two(e.exponent));
+// e^x or e^-x, for results that are normal numbers.
+Value* MathEmitter::exp_in_range(Value* x, Sign sign) {
+  if (has_scaling()) return scaled(exponential(x, sign, format_.round));
+  if (fuses_ && is_single()) {
+    // The bias is part of the constant: a shift makes the power of it. An odd bias rounds ties the
+    // other way.
+    const Exponential e = exponential(x, sign, format_.round + 127);
+    Value* const power = from_bits(builder_.CreateShl(bits(e.shifted), 23));
+    return multiply_add(e.tail, power, power);
+  }
+  const Exponential e = exponential(x, sign, format_.round);
+  return builder_.CreateFMul(e.fraction, power_of_two(exponent(e)));
 }
 
 // In two steps of half the exponent, so that neither power leaves the range; only the second
 // rounds, where the result is subnormal, or gives infinity.
 Value* MathEmitter::exp(Value* x) {
-  const Exponential e = exponential(at_least(at_most(x, format_.exp_high), format_.exp_low));
+  const Exponential e = exponential(at_least(at_most(x, format_.exp_high), format_.exp_low),
+                                    Sign::Plus, format_.round);
   if (has_scaling()) return scaled(e);
-  Value* const half = builder_.CreateAShr(e.exponent, 1);
-  Value* const rest = builder_.CreateSub(e.exponent, half);
+  Value* const whole = exponent(e);
+  Value* const half = builder_.CreateAShr(whole, 1);
+  Value* const rest = builder_.CreateSub(whole, half);
   return builder_.CreateFMul(builder_.CreateFMul(e.fraction, power_of_two(half)),
                              power_of_two(rest));
 }
@@ -264,7 +287,7 @@ Value* MathEmitter::tanh(Value* x) {
 Value* MathEmitter::sigmoid(Value* x) {
   if (is_single()) {
     Value* const t = at_least(at_most(x, kSigmoidHigh), -kSigmoidHigh);
-    Value* const e = exp_in_range(builder_.CreateFNeg(t));
+    Value* const e = exp_in_range(t, Sign::Minus);
     return builder_.CreateFDiv(number(1.0), builder_.CreateFAdd(e, number(1.0)));
   }
   Value* const e = exp(builder_.CreateFNeg(magnitude(x)));
