@@ -314,14 +314,11 @@ bool reduced_together(const RangedKernel& kernel, std::uint32_t range) {
   return together;
 }
 
-// Schedules see rows and columns of windows, and the tiles of a sum's results, in their ranges:
-// results are merged only where nothing is reduced, reduced ranges only where they stand alone.
+// Schedules see rows and columns of windows in their ranges: results are merged where no coordinate
+// has a reduced range beside them, reduced ranges only where they stand alone.
 bool leaves_schedule(const RangedKernel& kernel, std::uint32_t range) {
+  const bool is_reduce = kernel.ranges[range].is_reduce;
   bool leaves = true;
-  if (!kernel.ranges[range].is_reduce) {
-    for_each_reduce(kernel, [&](const Expr&) { leaves = false; });
-    return leaves;
-  }
   for_each_reached(kernel, [&](const Expr& expr) {
     if (expr.kind != ExprKind::Load) return;
     for (const ExprId coordinate : expr.operands) {
@@ -330,8 +327,10 @@ bool leaves_schedule(const RangedKernel& kernel, std::uint32_t range) {
         continue;
       }
       for (std::uint32_t other = 0; other < kernel.ranges.size(); ++other) {
-        leaves = leaves && (other == range || other == range + 1 ||
-                            !depends_on(kernel.pool, coordinate, other));
+        const bool is_beside = other != range && other != range + 1 &&
+                               (is_reduce || kernel.ranges[other].is_reduce) &&
+                               depends_on(kernel.pool, coordinate, other);
+        leaves = leaves && !is_beside;
       }
     }
   });

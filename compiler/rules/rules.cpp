@@ -74,8 +74,8 @@ constexpr GateInfo kGates[] = {
      "block"},
     {Gate::MergeTurns, Rule::MergeRanges, "turns", "m * n <= 65535, the turns of a parallel loop"},
     {Gate::MergeSchedule, Rule::MergeRanges, "schedule",
-     "no index divides ab; output ranges: nothing is reduced; reduce ranges: they share no "
-     "coordinate with another range"},
+     "no index divides ab; output ranges share no coordinate with a reduced one (a window); reduce "
+     "ranges share none with another range"},
 };
 static_assert(std::size(kGates) == kGateCount && kGateCount <= 32);
 

@@ -1,7 +1,9 @@
 """Models with one layer to measure: what it is, and how many operations it has.
 
-Standard library only. A convolution stands between two of 1x1 (`around`), as layers of models do:
-alone it would read and write the row-major layout of inputs and outputs.
+Standard library only. A convolution stands between two others (`around`), as layers of models do:
+alone it would read and write the row-major layout of inputs and outputs. Its neighbours are of 1x1,
+or depthwise beside a depthwise one: that is bound by memory, its ceiling is that of data just used,
+and on a shared machine data that is some milliseconds old has left the caches.
 """
 import math
 
@@ -30,8 +32,9 @@ def conv(channels, outputs, height, width, kernel, stride=1, dilation=1, group=1
                       group)
     nodes = [layer]
     if around:
-        nodes = [conv_node('x', 'a', channels, channels), layer,
-                 conv_node('layer', 'y', outputs, outputs)]
+        beside = dict(kernel=(3, 3), group=channels) if group > 1 else {}
+        nodes = [conv_node('x', 'a', channels, channels, **beside), layer,
+                 conv_node('layer', 'y', outputs, outputs, **beside)]
     data = model([one for one, _ in nodes], [weight for _, weight in nodes],
                  [('x', (1, channels, height, width))],
                  [('y' if around else 'layer', (1, outputs, out_height, out_width))])

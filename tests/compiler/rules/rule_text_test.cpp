@@ -373,6 +373,27 @@ range b_c: 35
 %1 = load z[a]
 store y[a, b_c] = add(%0, %1)
 )"},
+    {"MergeRowsOfASum", Rule::MergeRanges, arrange_ranges,
+     R"(read x: f32[3,5,7] row
+read w: f32[7,9] row
+write y: f32[3,5,9] row
+range a: 3
+range b: 5
+range c: 9
+reduce k: 7
+store y[a, b, c] = sum(mul(load x[a, b, k], load w[k, c]) over k)
+)",
+     R"(read x: f32[15,7] row
+read w: f32[7,9] row
+write y: f32[15,9] row
+range a_b: 15
+range c: 9
+reduce k: 7
+%0 = load x[a_b, k]
+%1 = load w[k, c]
+%2 = mul(%0, %1)
+store y[a_b, c] = sum(%2 over k)
+)"},
     {"MergeReduced", Rule::MergeRanges, arrange_ranges,
      R"(read x: f32[3,5,7] row
 write y: f32[3] row
@@ -587,13 +608,13 @@ range a: 300
 range b: 300
 store y[a, b] = load x[a, b]
 )"},
-    {"MergeBesideAReduce", Gate::MergeSchedule, arrange_ranges,
-     R"(read x: f32[3,4,5] row
+    {"MergeBesideAWindow", Gate::MergeSchedule, arrange_ranges,
+     R"(read x: f32[5,4] row
 write y: f32[3,4] row
 range a: 3
 range b: 4
-reduce k: 5
-store y[a, b] = sum(load x[a, b, k] over k)
+reduce k: 3
+store y[a, b] = sum(load x[a + k, b] over k)
 )"},
     {"MergeIntoADivision", Gate::MergeSchedule, arrange_ranges,
      R"(read x: f32[6,5,8] row
