@@ -139,7 +139,7 @@ class MathEmitter {
   struct Exponential {
     Value* tail;            // e^x = (1 + tail) * 2^exponent
     Value* fraction;        // 1 + tail
-    Value* shifted;         // the exponent stands in the low bits, from `round_bits` on
+    Value* shifted;         // the exponent stands in the low bits, above those of `round`
     Value* whole_exponent;  // as a float
   };
   Exponential exponential(Value* x, Sign sign, double round);
@@ -205,7 +205,8 @@ Value* MathEmitter::exp_in_range(Value* x, Sign sign) {
     // The bias is part of the constant: a shift makes the power of it. An odd bias rounds ties the
     // other way.
     const Exponential e = exponential(x, sign, format_.round + 127);
-    Value* const power = from_bits(builder_.CreateShl(bits(e.shifted), 23));
+    Value* const power = from_bits(
+        builder_.CreateShl(bits(e.shifted), static_cast<std::uint64_t>(format_.fraction_bits)));
     return multiply_add(e.tail, power, power);
   }
   const Exponential e = exponential(x, sign, format_.round);

@@ -283,8 +283,9 @@ class WinogradApplier : KernelScheduler {
     const std::int64_t distance = extent(step_.input_channel) * vectors_ * lanes_;
     const ExprId zero = pool().index(0);
     set_weight_coordinates(block, channel, zero, zero);
+    const ExprId part = pool().floor_mod(turn, divided(lines, share));
     const ExprId first = pool().add(address(step_.weights, source_.pool[weights_load_].operands),
-                                    pool().mul(turn, share * line));
+                                    pool().mul(part, share * line));
     Block out;
     for (std::int64_t i = 0; i < share; ++i) {
       const ExprId ahead = pool().add(first, pool().index(distance + i * line));

@@ -34,6 +34,7 @@ constexpr std::int64_t kWrittenTurns = 64;
 constexpr std::int64_t kWindowColumns = 7, kWindowRows = 2, kWindowTurns = 128, kWideWindow = 5;
 // Fixed cost of a tile in units of one of its elements.
 constexpr double kTileOverhead = 1.5;
+constexpr double kOverlapCost = 1.04;
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -155,11 +156,6 @@ class Chooser {
     const std::int64_t in_all = (extent(step.range) + step.lanes - 1) / step.lanes;
     if (is_one_row(step.range)) {  // independent sums hide the latency
       step.vectors = static_cast<int>(std::min(in_all, kStreams));
-      for (std::int64_t vectors = kStreams; vectors >= kStreams / 2; --vectors) {
-        if (in_all % vectors != 0) continue;
-        step.vectors = static_cast<int>(vectors);
-        break;
-      }
     } else if (in_all <= 3) {
       step.vectors = static_cast<int>(in_all);
     } else {
@@ -192,13 +188,15 @@ class Chooser {
 
   // --- tiles
 
-  // Spreads `count` evenly: the size up to `most` with the least work, the larger on ties.
+  // Spreads `count` evenly: the size up to `most` with the least work, the larger on ties. Tiles
+  // that overlap compute twice, and their results cannot take the place of an operand.
   static std::int64_t tile_size(std::int64_t count, std::int64_t most) {
     std::int64_t best = 1;
     double best_cost = std::numeric_limits<double>::infinity();
     for (std::int64_t size = 1; size <= std::min(count, most); ++size) {
       const double cost = static_cast<double>((count + size - 1) / size) *
-                          (static_cast<double>(size) + kTileOverhead);
+                          (static_cast<double>(size) + kTileOverhead) *
+                          (count % size == 0 ? 1 : kOverlapCost);
       if (cost <= best_cost) {
         best = size;
         best_cost = cost;
@@ -481,10 +479,8 @@ class Chooser {
   // The weights of one row pass by once: each vector of a tile walks through a panel of its own,
   // since memory serves several streams faster than one (8 against 1: 1.5 times).
   bool reads_streams() const {
-    const VectorStep& vector = *schedule_.vector;
-    const std::int64_t vectors = round_up(extent(vector.range), vector.lanes) / vector.lanes;
-    return is_one_row(vector.range) && !accesses_.reduces().empty() &&
-           vectors % vector.vectors == 0;
+    return is_one_row(schedule_.vector->range) && !accesses_.reduces().empty() &&
+           schedule_.vector->vectors >= kStreams / 2;
   }
 
   // --- prefetch
@@ -493,7 +489,7 @@ class Chooser {
   // constants of an artifact stand in the order of its calls.
   void choose_prefetch() {
     if (!schedule_.vector || schedule_.reduces.empty() || !accesses_.is_contraction()) return;
-    if (reads_streams() && schedule_.vector->vectors > 1) return;  // the processor foresees them
+    if (reads_streams()) return;  // the processor foresees them
     for (const Schedule::Packing& packing : schedule_.packings) {
       const KernelParameter& parameter = kernel_.parameters[packing.parameter];
       const std::int64_t element = size_bytes(parameter.dtype);

@@ -52,10 +52,10 @@ inline constexpr std::int64_t kMostParallelTurns = 65535;  // CALLS.grid
 inline constexpr std::int64_t kLongSum = 1 << 14;
 inline constexpr std::int64_t kPartialSum = 1 << 10;
 
-// A packed constant is asked for ahead of its use. Each turn of the innermost reduce loop that is
-// really a loop (of its blocks, if it is split) reads `lines` cache lines in a row, and asks for
-// `share` of those that stand `distance` elements behind them: tile t of a panel for lines
-// t * share, t * share + 1 ... (modulo `lines`), so that the tiles fetch the next panel together.
+// A packed constant is asked for ahead of its use. The turns of the innermost reduce loop that are
+// written out together read `lines` cache lines in a row, and ask for `share` of those that stand
+// `distance` elements behind them: tile t of a panel for lines t * share, t * share + 1 ... (modulo
+// `lines`), so that the tiles fetch the next panel together.
 struct PrefetchStep {
   std::uint32_t parameter = 0;
   std::int64_t distance = 0;

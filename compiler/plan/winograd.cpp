@@ -120,7 +120,9 @@ WinogradPlan plan_winograd(const ConvolutionExtents& extents, const Target& targ
                     target.vector_registers >= 32 ? 28 : 12,
                     0.9 * static_cast<double>(target.l2_bytes)};
   WinogradPlan best;
-  if (extents.input_channels < 16 || extents.output_channels < 16 || lanes > 16) return best;
+  if (extents.rows < 1 || extents.columns < 1 || extents.input_channels < 16 ||
+      extents.output_channels < 16 || lanes > 16)
+    return best;
   double least = kGain * direct_cycles(extents, facts);
   for (const int tile : {2, 4}) {
     if (tile > largest_tile) break;

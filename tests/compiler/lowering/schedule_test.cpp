@@ -98,10 +98,20 @@ TEST(Schedule, OneRowGetsManyIndependentSums) {
   EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x16"));  // a stream for each vector
 }
 
-TEST(Schedule, StreamsOfARowAreEqual) {
+TEST(Schedule, FewVectorsOfARowAreOnePanel) {
   GraphBuilder b("row");
-  b.output("y", b.matmul(b.input("x", DType::F32, {1, 512}), weights(b, {512, 16 * 63})));
-  EXPECT_TRUE(has(steps_of(b.take(), target("x86-64-v4")), "vector a1 16x7 exact"));
+  b.output("y", b.matmul(b.input("x", DType::F32, {1, 2048}), weights(b, {2048, 32})));
+  const auto steps = steps_of(b.take(), target("x86-64-v4"));
+  EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x32"));
+  EXPECT_TRUE(has(steps, "prefetch in1 +1024 share 8 of 8"));
+}
+
+TEST(Schedule, StreamsOfARowNeedNotBeEqual) {
+  GraphBuilder b("row");
+  b.output("y", b.matmul(b.input("x", DType::F32, {1, 512}), weights(b, {512, 16 * 17})));
+  const auto steps = steps_of(b.take(), target("x86-64-v4"));
+  EXPECT_TRUE(has(steps, "vector a1 16x8 exact"));
+  EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x16"));
 }
 
 TEST(Schedule, ShortRangesOverlapInsteadOfMasking) {
