@@ -23,9 +23,18 @@ class WinogradChooser {
   bool matches() { return find_operands() && match_weights() && match_input() && match_store(); }
 
   WinogradPlan cheapest(int largest_tile) const {
-    return plan_winograd({extent(step_.input_channel), extent(step_.output_channel),
-                          extent(step_.row), extent(step_.column)},
-                         target_, largest_tile);
+    const WinogradPlan plan =
+        plan_winograd({extent(step_.input_channel), extent(step_.output_channel), extent(step_.row),
+                       extent(step_.column)},
+                      target_, largest_tile);
+    const KernelParameter& weights = kernel_.parameters[step_.weights];
+    // Transformed halves are floats, up to eight times as long: not where they leave the cache.
+    if (weights.dtype != DType::F32 &&
+        element_count(transformed_shape(weights.shape, plan.tile)) * size_bytes(DType::F32) >
+            target_.l2_bytes) {
+      return {};
+    }
+    return plan;
   }
 
   bool fits(const WinogradPlan& plan) const {
@@ -83,6 +92,12 @@ class WinogradChooser {
     return expr.id;
   }
 
+  // The load of an operand, and what makes floats of halves around it.
+  const Expr* load_of(ExprId operand) const {
+    const Expr& expr = pool()[operand];
+    return expr.kind == ExprKind::Cast ? &pool()[expr.operands[0]] : &expr;
+  }
+
   // One relaxed sum of a product of two loads over three ranges, of f32.
   bool find_operands() {
     ExprId reduce;
@@ -99,8 +114,8 @@ class WinogradChooser {
         product.strict) {
       return false;
     }
-    input_ = &pool()[product.operands[0]];
-    weights_ = &pool()[product.operands[1]];
+    input_ = load_of(product.operands[0]);
+    weights_ = load_of(product.operands[1]);
     if (input_->kind != ExprKind::Load || weights_->kind != ExprKind::Load) return false;
     if (is_constant_[input_->id]) std::swap(input_, weights_);
     step_.input = input_->id;
@@ -121,7 +136,9 @@ class WinogradChooser {
   // [o, c, ky, kx], as they are.
   bool match_weights() {
     const KernelParameter& parameter = kernel_.parameters[step_.weights];
-    if (parameter.dtype != DType::F32 || parameter.shape.size() != 4) return false;
+    const bool is_at_most_float32 = parameter.dtype == DType::F32 ||
+                                    parameter.dtype == DType::F16 || parameter.dtype == DType::BF16;
+    if (!is_at_most_float32 || parameter.shape.size() != 4) return false;
     std::uint32_t* const ranges[] = {&step_.output_channel, &step_.input_channel, &step_.kernel_row,
                                      &step_.kernel_column};
     for (std::size_t d = 0; d < 4; ++d) {

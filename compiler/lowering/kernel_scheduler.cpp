@@ -17,6 +17,7 @@ KernelScheduler::KernelScheduler(const RangedKernel& kernel, const Schedule& sch
     KernelParameter& parameter = out_.parameters[packing.parameter];
     parameter.layout = packing.layout;
     parameter.shape = packed_shape(packing, parameter.shape);
+    if (packing.winograd > 0) parameter.dtype = DType::F32;  // transformed
   }
   out_.steps = to_steps(schedule, kernel);
   coordinate_.assign(kernel.ranges.size(), pool().index(0));
@@ -127,11 +128,11 @@ ExprId KernelScheduler::translate_new(ExprId id) {
 
 ExprId KernelScheduler::translate_load(const Expr& expr) {
   std::vector<ExprId> coordinates = expr.operands;
-  if (!expr.gated) return pool().load_flat(expr.id, expr.dtype, address(expr.id, coordinates));
+  const DType dtype = out_.parameters[expr.id].dtype;
+  if (!expr.gated) return pool().load_flat(expr.id, dtype, address(expr.id, coordinates));
   const ExprId gate = simplify(translate(coordinates.back()));
   coordinates.pop_back();
-  return pool().load_flat_gated(expr.id, expr.dtype, address(expr.id, coordinates), gate,
-                                expr.constant);
+  return pool().load_flat_gated(expr.id, dtype, address(expr.id, coordinates), gate, expr.constant);
 }
 
 }  // namespace ingot

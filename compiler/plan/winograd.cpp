@@ -148,7 +148,7 @@ Shape transformed_shape(const Shape& weights, int tile) {
 }
 
 Tensor transform_weights(const Tensor& weights, int tile) {
-  INGOT_CHECK(weights.dtype == DType::F32 && weights.shape.size() == 4 && weights.shape[2] == 3 &&
+  INGOT_CHECK(is_float(weights.dtype) && weights.shape.size() == 4 && weights.shape[2] == 3 &&
                   weights.shape[3] == 3,
               "weights of a 3x3 convolution");
   const std::vector<Row> g = weight_matrix(tile);
@@ -156,14 +156,16 @@ Tensor transform_weights(const Tensor& weights, int tile) {
   const auto pairs = static_cast<std::size_t>(weights.shape[0] * weights.shape[1]);
   std::vector<std::byte> bytes(pairs * size * size * sizeof(float));
   for (std::size_t pair = 0; pair < pairs; ++pair) {
-    std::array<float, 9> w;
-    std::memcpy(w.data(), &weights.bytes[pair * sizeof w], sizeof w);
+    std::array<double, 9> w{};
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      w[i] = weights.at(static_cast<std::int64_t>(pair * w.size() + i)).as_double();
+    }
     for (std::size_t i = 0; i < size; ++i) {
       for (std::size_t j = 0; j < size; ++j) {
         double sum = 0;
         for (std::size_t y = 0; y < 3; ++y) {
           for (std::size_t x = 0; x < 3; ++x) {
-            sum += g[i][y] * g[j][x] * static_cast<double>(w[y * 3 + x]);
+            sum += g[i][y] * g[j][x] * w[y * 3 + x];
           }
         }
         const auto rounded = static_cast<float>(sum);

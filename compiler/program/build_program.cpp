@@ -108,7 +108,7 @@ class ProgramBuilder {
     if (const auto known = constants_.find(key); known != constants_.end()) return known->second;
     ProgramBuffer made;
     made.kind = BufferKind::Constant;
-    made.dtype = source.dtype;
+    made.dtype = winograd > 0 ? DType::F32 : source.dtype;
     made.shape = winograd > 0 ? transformed_shape(shape, winograd) : shape;
     made.layout = layout;
     made.size_bytes = buffer_bytes(made.dtype, made.shape, layout);

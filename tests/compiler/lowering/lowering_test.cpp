@@ -27,8 +27,8 @@ Tensor random_tensor(const std::string& name, DType dtype, const Shape& shape) {
                      generate_input(name, dtype, shape, 7, is_float(dtype) ? -1 : 0, hi));
 }
 
-ValueId weights(GraphBuilder& b, const std::string& name, Shape shape) {
-  return b.constant(random_tensor(name, DType::F32, shape));
+ValueId weights(GraphBuilder& b, const std::string& name, Shape shape, DType dtype = DType::F32) {
+  return b.constant(random_tensor(name, dtype, shape));
 }
 
 NamedTensors inputs_of(const Graph& graph) {
@@ -143,20 +143,21 @@ TEST(Lowering, ConvolutionsInSequenceKeepHalosAndPadding) {
 
 // The convolution in the middle reads and writes blocks of channels.
 Graph convolutions(std::int64_t in, std::int64_t out, std::int64_t rows, std::int64_t columns,
-                   std::int64_t batch = 1, std::int64_t pad = 1) {
+                   std::int64_t batch = 1, std::int64_t pad = 1, DType dtype = DType::F32) {
   const auto convolution = [](std::int64_t padding, std::int64_t r, std::int64_t c) {
     return GraphBuilder::Convolution{{1, 1}, {1, 1}, {padding, padding}, {r, c}, 1};
   };
   GraphBuilder b("test");
   const std::int64_t less = 2 - 2 * pad;
-  ValueId x = b.input("x", DType::F32, {batch, 3, rows, columns});
-  x = b.convolution(x, weights(b, "w1", {in, 3, 1, 1}), convolution(0, rows, columns));
-  x = b.convolution(x, weights(b, "w2", {out, in, 3, 3}),
+  ValueId x = b.input("x", dtype, {batch, 3, rows, columns});
+  x = b.convolution(x, weights(b, "w1", {in, 3, 1, 1}, dtype), convolution(0, rows, columns));
+  x = b.convolution(x, weights(b, "w2", {out, in, 3, 3}, dtype),
                     convolution(pad, rows - less, columns - less));
-  x = relu(b, b.add(x, weights(b, "b", {1, out, 1, 1})));
-  b.output("y", b.convolution(x, weights(b, "w3", {16, out, 1, 1}),
-                              convolution(0, rows - less, columns - less)));
-  return b.take();
+  x = relu(b, b.add(x, weights(b, "b", {1, out, 1, 1}, dtype)));
+  x = b.convolution(x, weights(b, "w3", {16, out, 1, 1}, dtype),
+                    convolution(0, rows - less, columns - less));
+  b.output("y", b.cast(x, DType::F32));
+  return widen_halves(b.take());
 }
 
 TEST(Lowering, WinogradConvolutions) {
@@ -174,25 +175,41 @@ TEST(Lowering, WinogradConvolutions) {
   check(convolutions(16, 48, 10, 10, 1, 0));  // no padding
 }
 
+// The outputs of the program, against the graph; the largest tile of its convolutions.
+int check_winograd(const Graph& graph, const Target& target, bool in_bands) {
+  const auto plan = make_plan(graph, target, PlanOptions{});
+  EXPECT_TRUE(plan);
+  const auto program = build_program(*plan, target, BuildOptions{});
+  EXPECT_TRUE(program);
+  if (!plan || !program) return 0;
+  const auto call = std::ranges::max_element(program->calls, {}, &ProgramCall::winograd);
+  if (in_bands) {
+    EXPECT_GT(call->grid, 1U);  // for workers
+  }
+  InterpreterRunner runner;
+  const NamedTensors inputs = inputs_of(graph);
+  const auto result =
+      run_program(*program, in_order(*program, inputs, BufferKind::Input), {}, runner);
+  EXPECT_TRUE(result);
+  if (!result) return 0;
+  expect_close(interpret_outputs(graph, inputs).at("y"), result->outputs[0], "winograd");
+  return call->winograd;
+}
+
 TEST(Lowering, WinogradInBands) {
   Target small = *find_target("x86-64-v4");
   small.l2_bytes = 64 << 10;
-  for (const auto& [graph, tile] :
-       {std::pair{convolutions(16, 16, 22, 17), 4}, {convolutions(32, 32, 11, 9), 2}}) {
-    const auto plan = make_plan(graph, small, PlanOptions{});
-    ASSERT_TRUE(plan);
-    const auto program = build_program(*plan, small, BuildOptions{});
-    ASSERT_TRUE(program);
-    const auto call = std::ranges::max_element(program->calls, {}, &ProgramCall::winograd);
-    EXPECT_EQ(call->winograd, tile);
-    EXPECT_GT(call->grid, 1U);  // bands for workers
-    InterpreterRunner runner;
-    const NamedTensors inputs = inputs_of(graph);
-    const auto result =
-        run_program(*program, in_order(*program, inputs, BufferKind::Input), {}, runner);
-    ASSERT_TRUE(result);
-    expect_close(interpret_outputs(graph, inputs).at("y"), result->outputs[0], "bands");
+  EXPECT_EQ(check_winograd(convolutions(16, 16, 22, 17), small, true), 4);
+  EXPECT_EQ(check_winograd(convolutions(32, 32, 11, 9), small, true), 2);
+}
+
+TEST(Lowering, WinogradOfHalvesWhereTheyStayInTheCache) {
+  const Target v4 = *find_target("x86-64-v4");
+  for (const DType half : {DType::F16, DType::BF16}) {
+    EXPECT_EQ(check_winograd(convolutions(16, 32, 16, 16, 1, 1, half), v4, false), 4);
+    EXPECT_EQ(winograd_tile(convolutions(160, 160, 8, 8, 1, 1, half), v4), 0);
   }
+  EXPECT_GT(winograd_tile(convolutions(160, 160, 8, 8), v4), 0);
 }
 
 // Equal terms: errors of one long sum would have one sign.
