@@ -46,16 +46,19 @@ class WinogradApplier : KernelScheduler {
  private:
   static std::int64_t divided(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+  // The factors of the sum's products; the input may be read behind the sum as well.
   void find_reduce() {
     for (std::uint32_t i = 0; i < source_.pool.size(); ++i) {
-      const Expr& expr = source_.pool[ExprId{i}];
-      if (expr.kind == ExprKind::Reduce) reduce_ = ExprId{i};
-      if (expr.kind != ExprKind::Load) continue;
-      if (expr.id == step_.input) input_load_ = ExprId{i};
-      if (expr.id == step_.weights) weights_load_ = ExprId{i};
+      if (source_.pool[ExprId{i}].kind == ExprKind::Reduce) reduce_ = ExprId{i};
     }
-    INGOT_CHECK(reduce_.valid() && input_load_.valid() && weights_load_.valid(),
-                "not a convolution");
+    INGOT_CHECK(reduce_.valid(), "not a convolution");
+    for (ExprId factor : source_.pool[source_.pool[reduce_].operands[0]].operands) {
+      if (source_.pool[factor].kind == ExprKind::Cast) factor = source_.pool[factor].operands[0];
+      const Expr& load = source_.pool[factor];
+      if (load.id == step_.input) input_load_ = factor;
+      if (load.id == step_.weights) weights_load_ = factor;
+    }
+    INGOT_CHECK(input_load_.valid() && weights_load_.valid(), "not a convolution");
   }
 
   // --- memory of the worker

@@ -122,6 +122,12 @@ class Chooser {
       step.tail = Tail::Padded;
       return step;
     }
+    // A row of weights is bound by memory: half a vector that divides it allows streams.
+    if (!accesses_.reduces().empty() && accesses_.is_contraction() && is_one_row(range) &&
+        lanes() >= 4 && count % (lanes() / 2) == 0) {
+      step.lanes = static_cast<int>(lanes() / 2);
+      return step;
+    }
     if (accesses_.touches_block(range)) {
       std::int64_t even = 1;
       while (even * 2 <= lanes() && count % (even * 2) == 0) even *= 2;

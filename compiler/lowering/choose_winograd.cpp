@@ -120,17 +120,14 @@ class WinogradChooser {
     if (is_constant_[input_->id]) std::swap(input_, weights_);
     step_.input = input_->id;
     step_.weights = weights_->id;
-    // Nothing else reads either of them.
-    const auto loads = [&](std::uint32_t parameter) {
-      std::size_t count = 0;
-      for (std::uint32_t i = 0; i < pool().size(); ++i) {
-        const Expr& expr = pool()[ExprId{i}];
-        if (expr.kind == ExprKind::Load && expr.id == parameter) ++count;
-      }
-      return count;
-    };
+    // Nothing else reads the weights, which change their form; the input may be added, too.
+    std::size_t readers = 0;
+    for (std::uint32_t i = 0; i < pool().size(); ++i) {
+      const Expr& expr = pool()[ExprId{i}];
+      if (expr.kind == ExprKind::Load && expr.id == step_.weights) ++readers;
+    }
     return !input_->gated && !weights_->gated && !is_constant_[step_.input] &&
-           is_constant_[step_.weights] && loads(step_.input) == 1 && loads(step_.weights) == 1;
+           is_constant_[step_.weights] && readers == 1;
   }
 
   // [o, c, ky, kx], as they are.

@@ -203,6 +203,18 @@ TEST(Lowering, WinogradInBands) {
   EXPECT_EQ(check_winograd(convolutions(32, 32, 11, 9), small, true), 2);
 }
 
+TEST(Lowering, WinogradAddsItsOwnInput) {
+  GraphBuilder b("test");
+  const auto convolution = [](std::int64_t padding) {
+    return GraphBuilder::Convolution{{1, 1}, {1, 1}, {padding, padding}, {14, 15}, 1};
+  };
+  ValueId x = b.input("x", DType::F32, {1, 3, 14, 15});
+  x = b.convolution(x, weights(b, "w1", {32, 3, 1, 1}), convolution(0));
+  x = relu(b, b.add(x, b.convolution(x, weights(b, "w2", {32, 32, 3, 3}), convolution(1))));
+  b.output("y", b.convolution(x, weights(b, "w3", {16, 32, 1, 1}), convolution(0)));
+  EXPECT_EQ(check_winograd(b.take(), *find_target("x86-64-v4"), false), 4);
+}
+
 TEST(Lowering, WinogradOfHalvesWhereTheyStayInTheCache) {
   const Target v4 = *find_target("x86-64-v4");
   for (const DType half : {DType::F16, DType::BF16}) {

@@ -106,6 +106,14 @@ TEST(Schedule, FewVectorsOfARowAreOnePanel) {
   EXPECT_TRUE(has(steps, "prefetch in1 +1024 share 8 of 8"));
 }
 
+TEST(Schedule, HalfVectorsMakeStreamsOfARow) {
+  GraphBuilder b("row");
+  b.output("y", b.matmul(b.input("x", DType::F32, {1, 512}), weights(b, {512, 1000})));
+  const auto steps = steps_of(b.take(), target("x86-64-v4"));
+  EXPECT_TRUE(has(steps, "vector a1 8x8 exact"));
+  EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x8"));
+}
+
 TEST(Schedule, StreamsOfARowNeedNotBeEqual) {
   GraphBuilder b("row");
   b.output("y", b.matmul(b.input("x", DType::F32, {1, 512}), weights(b, {512, 16 * 17})));
