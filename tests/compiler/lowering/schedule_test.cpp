@@ -90,42 +90,39 @@ TEST(Schedule, ChannelsOfTheInputGoInsideOfTheWindow) {
   EXPECT_LT(window, channels);
 }
 
-TEST(Schedule, OneRowGetsManyIndependentSums) {
+// Of a row times a matrix of weights.
+std::vector<std::string> row_steps(std::int64_t depth, std::int64_t columns) {
   GraphBuilder b("row");
-  b.output("y", b.matmul(b.input("x", DType::F32, {1, 512}), weights(b, {512, 512})));
-  const auto steps = steps_of(b.take(), target("x86-64-v4"));
+  b.output("y", b.matmul(b.input("x", DType::F32, {1, depth}), weights(b, {depth, columns})));
+  return steps_of(b.take(), target("x86-64-v4"));
+}
+
+TEST(Schedule, OneRowGetsManyIndependentSums) {
+  const auto steps = row_steps(512, 512);
   EXPECT_TRUE(has(steps, "vector a1 16x8 exact"));
   EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x16"));  // a stream for each vector
 }
 
 TEST(Schedule, FewVectorsOfARowAreOnePanel) {
-  GraphBuilder b("row");
-  b.output("y", b.matmul(b.input("x", DType::F32, {1, 2048}), weights(b, {2048, 32})));
-  const auto steps = steps_of(b.take(), target("x86-64-v4"));
+  const auto steps = row_steps(2048, 32);
   EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x32"));
   EXPECT_TRUE(has(steps, "prefetch in1 +1024 share 8 of 8"));
 }
 
 TEST(Schedule, HalfVectorsMakeStreamsOfARow) {
-  GraphBuilder b("row");
-  b.output("y", b.matmul(b.input("x", DType::F32, {1, 512}), weights(b, {512, 1000})));
-  const auto steps = steps_of(b.take(), target("x86-64-v4"));
+  const auto steps = row_steps(512, 1000);
   EXPECT_TRUE(has(steps, "vector a1 8x8 exact"));
   EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x8"));
 }
 
 TEST(Schedule, StreamsOfARowNeedNotBeEqual) {
-  GraphBuilder b("row");
-  b.output("y", b.matmul(b.input("x", DType::F32, {1, 512}), weights(b, {512, 16 * 17})));
-  const auto steps = steps_of(b.take(), target("x86-64-v4"));
+  const auto steps = row_steps(512, 16 * 17);
   EXPECT_TRUE(has(steps, "vector a1 16x8 exact"));
   EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x16"));
 }
 
 TEST(Schedule, ShortRangesOverlapInsteadOfMasking) {
-  GraphBuilder b("ten");
-  b.output("y", b.matmul(b.input("x", DType::F32, {1, 64}), weights(b, {64, 10})));
-  EXPECT_TRUE(has(steps_of(b.take(), target("x86-64-v4")), "vector a1 8x1 overlap"));
+  EXPECT_TRUE(has(row_steps(64, 10), "vector a1 8x1 overlap"));
 }
 
 TEST(Schedule, OnlyRelaxedSumsRunOverLanes) {
