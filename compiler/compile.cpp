@@ -191,7 +191,7 @@ Result<CompiledVariant> compile_variant(const std::string& camera, const Graph& 
 
   progress(options, "schedule " + where);
   BuildOptions build;
-  build.schedule = optimize;
+  build.schedule = build.bands = optimize;
   build.trace = options.trace;
   build.begins = options.begins;
   build.rules.verify = options.verify_passes;
@@ -297,6 +297,8 @@ const std::vector<PassInfo>& pass_list() {
         {"widen-halves", "graph", "half precision as storage only: f32 between inputs and outputs"},
         {"make-plan", "graph", "chooses kernels, buffers and layouts (graph to plan)"},
         {"lower-kernel", "plan", "kernels as expressions over ranges (graph to ranged kernels)"},
+        {"fuse-bands", "plan",
+         "kernels that run together band by band (graph to scheduled kernels)"},
     };
     for (const RangedPass& pass : ranged_passes()) {
       list.push_back({std::string(pass.name), "kernel", std::string(pass.text)});
@@ -335,14 +337,16 @@ Result<std::string> run_make_plan(std::string_view text) {
   return print_plan(plan);
 }
 
-Result<std::string> run_lower(std::string_view text) {
+// The kernels that a pass of the program's construction prints.
+Result<std::string> run_build(std::string_view pass, std::string_view text) {
   INGOT_ASSIGN(const Graph graph, parse_graph(text));
   INGOT_RETURN_IF_ERROR(validate_graph(graph));
   INGOT_ASSIGN(const Plan plan, make_plan(graph, default_target(), PlanOptions{}));
   std::string out;
   BuildOptions options;
+  options.bands = true;
   options.trace = [&](const std::string& name, const std::string& kernel) {
-    if (name == "lower-kernel") out += kernel + "\n";
+    if (name == pass) out += kernel + "\n";
   };
   INGOT_RETURN_IF_ERROR(build_program(plan, default_target(), options));
   return out;
@@ -386,7 +390,7 @@ Result<std::string> run_pass(const std::string& name, std::string_view text) {
   if (name == "to-double") return run_on_graph(to_double, text);
   if (name == "widen-halves") return run_on_graph(widen_halves, text);
   if (name == "make-plan") return run_make_plan(text);
-  if (name == "lower-kernel") return run_lower(text);
+  if (name == "lower-kernel" || name == "fuse-bands") return run_build(name, text);
   for (const RangedPass& pass : ranged_passes()) {
     if (name == pass.name) return run_rules(pass, text);
   }

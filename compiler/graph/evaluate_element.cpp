@@ -110,20 +110,6 @@ double carried_error(ScalarOp op, double result, const Element& a, const Element
   }
 }
 
-bool is_transcendental(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::Exp:
-    case ScalarOp::Log:
-    case ScalarOp::Sin:
-    case ScalarOp::Cos:
-    case ScalarOp::Tanh:
-    case ScalarOp::Sigmoid:
-    case ScalarOp::SigmoidInSteps:
-    case ScalarOp::Erf: return true;
-    default: return false;
-  }
-}
-
 // Whether the type holds the sum or product as it is, so that no implementation rounds: quantized
 // values are whole numbers, and a rounding error next to one would leave its truncation open.
 bool is_exact(ScalarOp op, DType dtype, double result, const Element& a, const Element& b) {

@@ -14,6 +14,8 @@ class Applier : KernelScheduler {
  public:
   Applier(const RangedKernel& kernel, const Schedule& schedule, const Target& target)
       : KernelScheduler(kernel, schedule, target) {}
+  Applier(const BandGroup& group, const BandStage& stage, const Target& target)
+      : KernelScheduler(group, stage, target) {}
 
   ScheduledKernel run() {
     open_outer_loops();
@@ -53,19 +55,21 @@ class Applier : KernelScheduler {
   void open_outer_loops() {
     block_.assign(source_.ranges.size(), pool().index(0));
     base_.assign(source_.ranges.size(), pool().index(0));
+    parallel_ = open_bands();
+    const std::size_t joined = parallel_ ? 0 : schedule_.parallel;
     std::int64_t product = 1;
-    for (std::size_t i = 0; i < schedule_.parallel; ++i) product *= turns(schedule_.outer[i]);
-    if (schedule_.parallel > 0) {
+    for (std::size_t i = 0; i < joined; ++i) product *= turns(schedule_.outer[i]);
+    if (joined > 0) {
       parallel_ = add_variable("p", product, LoopKind::Parallel);
       std::int64_t inner = product;
-      for (std::size_t i = 0; i < schedule_.parallel; ++i) {
+      for (std::size_t i = 0; i < joined; ++i) {
         const std::uint32_t range = schedule_.outer[i];
         inner /= turns(range);
         block_[range] = simplify(
             pool().floor_mod(pool().floor_div(pool().variable(*parallel_), inner), turns(range)));
       }
     }
-    for (std::size_t i = schedule_.parallel; i < schedule_.outer.size(); ++i) {
+    for (std::size_t i = joined; i < schedule_.outer.size(); ++i) {
       const std::uint32_t range = schedule_.outer[i];
       serial_.push_back(add_variable(source_.ranges[range].name, turns(range), LoopKind::Serial));
       block_[range] = pool().variable(serial_.back());
@@ -501,6 +505,10 @@ Result<ScheduledKernel> apply_schedule(const RangedKernel& kernel, const Schedul
                                        const Target& target) {
   if (schedule.winograd) return apply_winograd(kernel, schedule, target);
   return Applier(kernel, schedule, target).run();
+}
+
+ScheduledKernel apply_band(const BandGroup& group, const BandStage& stage, const Target& target) {
+  return Applier(group, stage, target).run();
 }
 
 }  // namespace ingot

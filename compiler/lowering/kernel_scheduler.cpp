@@ -23,6 +23,27 @@ KernelScheduler::KernelScheduler(const RangedKernel& kernel, const Schedule& sch
   coordinate_.assign(kernel.ranges.size(), pool().index(0));
 }
 
+KernelScheduler::KernelScheduler(const BandGroup& group, const BandStage& stage,
+                                 const Target& target)
+    : KernelScheduler(stage.kernel, stage.schedule, target) {
+  group_ = &group;
+  stage_ = &stage;
+}
+
+std::optional<std::uint32_t> KernelScheduler::open_bands() {
+  if (group_ == nullptr) return std::nullopt;
+  const std::uint32_t parallel = add_variable("p", group_->turns(), LoopKind::Parallel);
+  std::int64_t inner = group_->turns();
+  for (const BandLevel& level : group_->levels) {
+    inner /= level.count();
+    const ExprId band =
+        pool().floor_mod(pool().floor_div(pool().variable(parallel), inner), level.count());
+    origins_.push_back(
+        simplify(pool().min(pool().mul(band, level.size), level.extent - level.size)));
+  }
+  return parallel;
+}
+
 std::uint32_t KernelScheduler::add_variable(std::string name, std::int64_t count, LoopKind kind) {
   out_.variables.push_back(Variable{std::move(name), count, kind});
   return static_cast<std::uint32_t>(out_.variables.size() - 1);
@@ -41,7 +62,7 @@ std::uint32_t KernelScheduler::add_registers(DType dtype, std::int64_t elements,
 
 void KernelScheduler::set_coordinate(std::uint32_t range, ExprId coordinate) {
   coordinate_[range] = coordinate;
-  translated_.clear();
+  forget_translations();
 }
 
 Statement KernelScheduler::loop(std::uint32_t variable, Block body) {
@@ -61,7 +82,7 @@ Statement KernelScheduler::store_statement() {
   StoreStatement statement;
   statement.parameter = store.parameter;
   statement.address = address(store.parameter, store.coordinates);
-  statement.value = translate(store.value);
+  statement.value = zero_outside(translate(store.value));
   return Statement{statement};
 }
 
@@ -80,11 +101,13 @@ ExprId KernelScheduler::combine(const Expr& reduce, ExprId sum, ExprId value) {
 
 ExprId KernelScheduler::address(std::uint32_t parameter, const std::vector<ExprId>& coordinates) {
   const KernelParameter& p = out_.parameters[parameter];
+  const LocalArray* const local = local_array(parameter);
   const std::vector<std::int64_t> stride = strides(p.layout, p.shape);
   ExprId sum = pool().index(0);
   for (std::size_t d = 0; d < p.shape.size(); ++d) {
-    const ExprId coordinate =
-        pool().add(translate(coordinates[d]), pool().index(p.layout.before[d]));
+    const ExprId logical =
+        local != nullptr ? local_coordinate(*local, d, coordinates[d]) : translate(coordinates[d]);
+    const ExprId coordinate = pool().add(logical, pool().index(p.layout.before[d]));
     if (static_cast<int>(d) == p.layout.block_dim) {
       const ExprId block = pool().floor_div(coordinate, p.layout.block);
       sum = pool().add(sum, pool().mul(block, stride[d]));
@@ -96,19 +119,79 @@ ExprId KernelScheduler::address(std::uint32_t parameter, const std::vector<ExprI
   return simplify(sum);
 }
 
+const LocalArray* KernelScheduler::local_array(std::uint32_t parameter) const {
+  if (stage_ == nullptr || parameter >= stage_->local.size()) return nullptr;
+  const std::uint32_t local = stage_->local[parameter];
+  return local == kNoLocal ? nullptr : &group_->locals[local];
+}
+
+// Along a banded dimension the stage's own turns count from its origin, which is a multiple of the
+// array's; the rest of both is constant.
+ExprId KernelScheduler::local_coordinate(const LocalArray& local, std::size_t dimension,
+                                         ExprId coordinate) {
+  for (const LocalArray::Level& level : local.levels) {
+    if (level.dimension != dimension) continue;
+    is_local_ = true;
+    const ExprId own = translate(coordinate);
+    is_local_ = false;
+    return pool().add(own, pool().index(-level.offset));
+  }
+  return translate(coordinate);
+}
+
+ExprId KernelScheduler::turn_of_whole(std::size_t level) {
+  const BandedRange& banded = stage_->ranges[level];
+  return pool().add(pool().mul(origins_[level], banded.factor),
+                    pool().add(coordinate_[banded.range], pool().index(banded.offset)));
+}
+
+ExprId KernelScheduler::translate_variable(std::uint32_t range) {
+  if (stage_ == nullptr) return coordinate_[range];
+  for (std::size_t level = 0; level < stage_->ranges.size(); ++level) {
+    const BandedRange& banded = stage_->ranges[level];
+    if (banded.range != range) continue;
+    if (is_local_) return pool().add(coordinate_[range], pool().index(banded.offset));
+    const ExprId turn = simplify(turn_of_whole(level));
+    if (simplifier_.bounds(turn).within(0, banded.extent - 1)) return turn;
+    // What is read outside of the whole counts for nothing.
+    const std::array<ExprId, 2> operands{pool().min(turn, banded.extent - 1), pool().index(0)};
+    return simplify(pool().scalar(ScalarOp::Max, operands));
+  }
+  return coordinate_[range];
+}
+
+// What a window reads before the first turn and behind the last one.
+ExprId KernelScheduler::zero_outside(ExprId value) {
+  if (stage_ == nullptr) return value;
+  for (std::size_t level = 0; level < stage_->ranges.size(); ++level) {
+    const std::int64_t extent = stage_->ranges[level].extent;
+    const ExprId turn = simplify(turn_of_whole(level));
+    if (simplifier_.bounds(turn).within(0, extent - 1)) continue;
+    const std::array<ExprId, 2> first{pool().index(0), turn};
+    const std::array<ExprId, 2> last{turn, pool().index(extent)};
+    const ExprId inside = simplify(
+        pool().logical_and(pool().scalar(ScalarOp::Le, first), pool().scalar(ScalarOp::Lt, last)));
+    const ExprId zero = pool().constant(Scalar::zero(pool()[value].dtype));
+    const std::array<ExprId, 3> operands{inside, value, zero};
+    value = pool().scalar(ScalarOp::Select, operands);
+  }
+  return value;
+}
+
 ExprId KernelScheduler::translate(ExprId id) {
-  if (const auto known = translated_.find(id.index); known != translated_.end()) {
+  auto& translated = is_local_ ? translated_locally_ : translated_;
+  if (const auto known = translated.find(id.index); known != translated.end()) {
     return known->second;
   }
   const ExprId result = translate_new(id);
-  translated_.emplace(id.index, result);
+  translated.emplace(id.index, result);
   return result;
 }
 
 ExprId KernelScheduler::translate_new(ExprId id) {
   const Expr& expr = source_.pool[id];
   switch (expr.kind) {
-    case ExprKind::Variable: return coordinate_[expr.id];
+    case ExprKind::Variable: return translate_variable(expr.id);
     case ExprKind::Load: return translate_load(expr);
     case ExprKind::Reduce:
       return pool().read_register(reduced_.at(id), expr.dtype, element_, lane_);

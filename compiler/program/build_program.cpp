@@ -13,6 +13,7 @@
 #include "compiler/lowering/schedule.h"
 #include "compiler/lowering/zero_halo.h"
 #include "compiler/plan/winograd.h"
+#include "compiler/program/find_bands.h"
 
 namespace ingot {
 namespace {
@@ -38,7 +39,8 @@ class ProgramBuilder {
     for (std::uint32_t i = 0; i < plan_.buffers.size(); ++i) {
       if (is_slot(plan_.buffers[i].kind)) (void)buffer(i);
     }
-    for (std::uint32_t i = 0; i < plan_.kernels.size(); ++i) INGOT_RETURN_IF_ERROR(add_kernel(i));
+    INGOT_RETURN_IF_ERROR(lower_kernels());
+    INGOT_RETURN_IF_ERROR(add_kernels());
     if (!misfits_.diagnostics.empty()) return std::unexpected(std::move(misfits_));
     if (options_.schedule) {
       begins("share-in-place");
@@ -147,43 +149,140 @@ class ProgramBuilder {
     return static_cast<std::uint32_t>(program_.buffers.size() - 1);
   }
 
-  Result<void> add_kernel(std::uint32_t index_in_plan) {
-    const PlanKernel& plan_kernel = plan_.kernels[index_in_plan];
+  Result<void> lower_kernels() {
     begins("lower-kernel");
-    INGOT_ASSIGN(LoweredKernel lowered, lower_kernel(plan_, plan_kernel));
-    INGOT_RETURN_IF_ERROR(validate_kernel(lowered.kernel));
-    if (options_.trace) options_.trace("lower-kernel", print_kernel(lowered.kernel));
+    for (const PlanKernel& plan_kernel : plan_.kernels) {
+      INGOT_ASSIGN(LoweredKernel lowered, lower_kernel(plan_, plan_kernel));
+      INGOT_RETURN_IF_ERROR(validate_kernel(lowered.kernel));
+      if (options_.trace) options_.trace("lower-kernel", print_kernel(lowered.kernel));
+      lowered_.push_back(std::move(lowered));
+    }
+    return {};
+  }
+
+  // Those of a group where its last one stands.
+  Result<void> add_kernels() {
+    std::map<std::uint32_t, FoundBands> groups;  // by last kernel
+    std::vector<bool> in_group(lowered_.size());
+    if (options_.schedule && options_.bands) {
+      begins("fuse-bands");
+      std::string text;
+      for (FoundBands& bands : find_bands(plan_, lowered_, winograd_kernels(), target_)) {
+        text += describe(bands);
+        for (const std::uint32_t kernel : bands.kernels) in_group[kernel] = true;
+        groups.emplace(bands.kernels.back(), std::move(bands));
+      }
+      if (options_.trace) options_.trace("fuse-bands", text.empty() ? "; no groups\n" : text);
+    }
+    for (std::uint32_t i = 0; i < lowered_.size(); ++i) {
+      const auto group = groups.find(i);
+      if (group != groups.end()) {
+        INGOT_RETURN_IF_ERROR(add_bands(std::move(group->second)));
+      } else if (!in_group[i]) {
+        INGOT_RETURN_IF_ERROR(add_kernel(i));
+      }
+    }
+    return {};
+  }
+
+  std::string describe(const FoundBands& bands) const {
+    std::string text = "; group of";
+    for (const std::uint32_t kernel : bands.kernels) {
+      text += fmt::format(" \"{}\"", plan_.kernels[kernel].name);
+    }
+    for (const BandLevel& level : bands.group.levels) {
+      text += fmt::format(", {} of {}", level.size, level.extent);
+    }
+    return text + fmt::format(": {} bytes of a worker\n", bands.group.local_bytes());
+  }
+
+  std::vector<bool> winograd_kernels() const {
+    std::vector<bool> found;
+    for (const LoweredKernel& lowered : lowered_) {
+      found.push_back(
+          choose_winograd(lowered.kernel, lowered.is_constant, target_, largest_tile_).has_value());
+    }
+    return found;
+  }
+
+  Result<void> add_bands(FoundBands bands) {
+    for (std::size_t s = 0; s < bands.kernels.size(); ++s) {
+      BandStage& stage = bands.group.stages[s];
+      LoweredKernel& lowered = lowered_[bands.kernels[s]];
+      INGOT_RETURN_IF_ERROR(apply_rule_pass(ranged_passes().front(), stage.kernel));
+      begins("apply-schedule");
+      stage.schedule = schedule_of(stage.kernel, lowered.is_constant, 0);
+      // Where elements are stored twice the operand must last until the end.
+      if (stage.local[0] != kNoLocal && !stores_once(stage.schedule, stage.kernel)) {
+        bands.group.locals[stage.local[0]].in_place_of = kNoLocal;
+      }
+    }
+    begins("fuse-bands");
+    std::optional<FusedBands> fused = fuse_bands(bands.group, target_);
+    if (!fused) {
+      for (const std::uint32_t kernel : bands.kernels) INGOT_RETURN_IF_ERROR(add_kernel(kernel));
+      return {};
+    }
+    ScheduledKernel& scheduled = fused->kernel;
+    INGOT_RETURN_IF_ERROR(validate_kernel(scheduled));
+    if (options_.trace) options_.trace("fuse-bands", print_kernel(scheduled));
+    ProgramCall call = call_of(bands.kernels.back(), scheduled);
+    for (const std::uint32_t kernel : bands.kernels) {
+      if (kernel != bands.kernels.back()) call.flops += lowered_[kernel].flops;
+    }
+    for (std::size_t p = 0; p < fused->identity.size(); ++p) {
+      const std::uint32_t index = fused->identity[p];
+      const KernelParameter& parameter = scheduled.parameters[p];
+      const bool is_constant = plan_.buffers[index].kind == BufferKind::Constant;
+      add_argument(call, p,
+                   is_constant ? constant_buffer(index, parameter.shape, parameter.layout, 0)
+                               : buffer(index));
+    }
+    call.buffers.push_back(worker_buffer(scheduled.parameters.back()));
+    call.kernel = kernel_index(std::move(scheduled));
+    program_.calls.push_back(std::move(call));
+    return {};
+  }
+
+  ProgramCall call_of(std::uint32_t index_in_plan, const ScheduledKernel& scheduled) const {
+    ProgramCall call;
+    call.name = plan_.kernels[index_in_plan].name;
+    call.plan_kernel = index_in_plan;
+    call.grid = static_cast<std::uint32_t>(scheduled.parallel_extent());
+    call.flops = lowered_[index_in_plan].flops;
+    return call;
+  }
+
+  void add_argument(ProgramCall& call, std::size_t p, std::uint32_t index) const {
+    call.buffers.push_back(index);
+    const ProgramBuffer& b = program_.buffers[index];
+    const auto element = static_cast<std::uint64_t>(size_bytes(b.dtype));
+    if (p == 0) {
+      const Shape& shape = (*plan_.graph)[plan_.kernels[call.plan_kernel].root].shape;
+      call.bytes_written = static_cast<std::uint64_t>(element_count(shape)) * element;
+    } else {
+      call.bytes_read += static_cast<std::uint64_t>(element_count(b.shape)) * element;
+    }
+  }
+
+  Result<void> add_kernel(std::uint32_t index_in_plan) {
+    LoweredKernel& lowered = lowered_[index_in_plan];
     if (options_.schedule) INGOT_RETURN_IF_ERROR(apply_rules(lowered.kernel));
     begins("apply-schedule");
-    const Schedule schedule = schedule_of(lowered);
+    const Schedule schedule = schedule_of(lowered.kernel, lowered.is_constant, largest_tile_);
     INGOT_ASSIGN(ScheduledKernel scheduled, apply_schedule(lowered.kernel, schedule, target_));
     INGOT_RETURN_IF_ERROR(validate_kernel(scheduled));
     if (options_.trace) options_.trace("apply-schedule", print_kernel(scheduled));
 
-    ProgramCall call;
-    call.name = plan_kernel.name;
-    call.plan_kernel = index_in_plan;
-    call.grid = static_cast<std::uint32_t>(scheduled.parallel_extent());
-    call.flops = lowered.flops;
+    ProgramCall call = call_of(index_in_plan, scheduled);
     if (schedule.winograd) call.winograd = schedule.winograd->tile;
     call.stores_once = stores_once(schedule, lowered.kernel);
     for (std::size_t p = 0; p < lowered.buffers.size(); ++p) {
-      const std::uint32_t index =
-          lowered.is_constant[p]
-              ? constant_buffer(lowered.buffers[p], lowered.kernel.parameters[p].shape,
-                                scheduled.parameters[p].layout, winograd_of(schedule, p))
-              : buffer(lowered.buffers[p]);
-      call.buffers.push_back(index);
-      const ProgramBuffer& b = program_.buffers[index];
-      const std::uint64_t dense = static_cast<std::uint64_t>(element_count(b.shape)) *
-                                  static_cast<std::uint64_t>(size_bytes(b.dtype));
-      if (p == 0) {
-        call.bytes_written =
-            static_cast<std::uint64_t>(element_count((*plan_.graph)[plan_kernel.root].shape)) *
-            static_cast<std::uint64_t>(size_bytes(b.dtype));
-      } else {
-        call.bytes_read += dense;
-      }
+      add_argument(call, p,
+                   lowered.is_constant[p]
+                       ? constant_buffer(lowered.buffers[p], lowered.kernel.parameters[p].shape,
+                                         scheduled.parameters[p].layout, winograd_of(schedule, p))
+                       : buffer(lowered.buffers[p]));
     }
     for (std::size_t p = lowered.buffers.size(); p < scheduled.parameters.size(); ++p) {
       call.buffers.push_back(worker_buffer(scheduled.parameters[p]));
@@ -199,32 +298,36 @@ class ProgramBuilder {
 
   Result<void> apply_rules(RangedKernel& kernel) const {
     for (const RangedPass& pass : ranged_passes()) {
-      begins(pass.name);
-      INGOT_ASSIGN(Rewritten rewritten, pass.run(kernel, options_.rules));
-      kernel = std::move(rewritten.kernel);
-      if (options_.counted) options_.counted(rewritten.counts);
-      if (options_.trace) options_.trace(std::string(pass.name), print_kernel(kernel));
+      INGOT_RETURN_IF_ERROR(apply_rule_pass(pass, kernel));
     }
     return {};
   }
 
+  Result<void> apply_rule_pass(const RangedPass& pass, RangedKernel& kernel) const {
+    begins(pass.name);
+    INGOT_ASSIGN(Rewritten rewritten, pass.run(kernel, options_.rules));
+    kernel = std::move(rewritten.kernel);
+    if (options_.counted) options_.counted(rewritten.counts);
+    if (options_.trace) options_.trace(std::string(pass.name), print_kernel(kernel));
+    return {};
+  }
+
   // A given schedule that does not fit is noted, so that all of them are told together.
-  Schedule schedule_of(const LoweredKernel& lowered) {
-    if (!options_.schedule) return plain_schedule(lowered.kernel);
-    const std::uint64_t key = schedule_key(lowered.kernel, lowered.is_constant);
+  Schedule schedule_of(const RangedKernel& kernel, const std::vector<bool>& is_constant,
+                       int largest_tile) {
+    if (!options_.schedule) return plain_schedule(kernel);
+    const std::uint64_t key = schedule_key(kernel, is_constant);
     const KernelSchedule* given = options_.find_schedule ? options_.find_schedule(key) : nullptr;
     Result<Schedule> schedule =
-        given == nullptr
-            ? choose_schedule(lowered.kernel, lowered.is_constant, target_, largest_tile_)
-            : parse_steps(given->steps, lowered.kernel, lowered.is_constant, target_,
-                          largest_tile_);
+        given == nullptr ? choose_schedule(kernel, is_constant, target_, largest_tile)
+                         : parse_steps(given->steps, kernel, is_constant, target_, largest_tile);
     if (!schedule) {
       note_failure(*given, std::move(schedule).error());
-      return plain_schedule(lowered.kernel);
+      return plain_schedule(kernel);
     }
     if (scheduled_.insert(key).second) {
       program_.schedules.push_back(
-          {target_.name, key, lowered.kernel.name, to_steps(*schedule, lowered.kernel), {}, 0});
+          {target_.name, key, kernel.name, to_steps(*schedule, kernel), {}, 0});
     }
     return *std::move(schedule);
   }
@@ -305,6 +408,7 @@ class ProgramBuilder {
   const BuildOptions& options_;
   const int largest_tile_;  // of Winograd convolutions
   Program program_;
+  std::vector<LoweredKernel> lowered_;  // of the plan's kernels
   std::vector<std::uint32_t> buffer_of_;
   std::map<std::tuple<ValueId, Shape, std::string, int>, std::uint32_t> constants_;
   std::vector<UnpackedConstant> unpacked_;  // in the order of the program's constants

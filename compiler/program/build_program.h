@@ -15,6 +15,7 @@ namespace ingot {
 
 struct BuildOptions {
   bool schedule = true;  // -O0: plain loops, no rules
+  bool bands = false;    // fuse kernels band by band where that saves traffic
   RuleOptions rules;
   // Called with what the rules did in each kernel.
   std::function<void(const RuleCounts& counts)> counted;

@@ -19,7 +19,8 @@ namespace {
 
 using Coordinates = ElementEvaluator::Coordinates;
 
-// What one kernel reads: placed values but constants, which the graph itself has.
+// What one kernel reads: placed values but constants, which the graph itself has, and what only
+// passes between kernels that were fused, which is computed anew.
 class PlacedValues final : public StoredValues {
  public:
   PlacedValues(const Plan& plan, const std::vector<std::byte*>& memory, ValueId root)
@@ -44,7 +45,18 @@ class PlacedValues final : public StoredValues {
   }
 
  private:
-  const Placement* find(ValueId value) const { return placement_of(plan_, root_, value); }
+  const Placement* find(ValueId value) const {
+    const Placement* placement = placement_of(plan_, root_, value);
+    if (placement != nullptr && !is_stored(*placement)) {  // a copy that was fused
+      const auto original = plan_.placed.find(value);
+      placement = original == plan_.placed.end() ? nullptr : &original->second;
+    }
+    return placement != nullptr && is_stored(*placement) ? placement : nullptr;
+  }
+  bool is_stored(const Placement& placement) const {
+    return plan_.buffers[placement.buffer].kind == BufferKind::Constant ||
+           memory_[placement.buffer] != nullptr;
+  }
 
   const Plan& plan_;
   const std::vector<std::byte*>& memory_;  // by plan buffer

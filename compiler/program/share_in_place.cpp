@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <variant>
 
+#include "compiler/kernel/rename_statements.h"
 #include "compiler/program/program.h"
 
 namespace ingot {
@@ -32,8 +32,18 @@ class Updater {
       for (ExprId& operand : expr.operands) operand = renamed_[operand.index];
       renamed_.push_back(out_.pool.intern(std::move(expr)));
     }
-    out_.body = renamed(kernel_.body);
+    out_.body = StatementRenamer(*this).renamed(kernel_.body);
     return std::move(out_);
+  }
+
+  // Names of StatementRenamer.
+  ExprId expression(ExprId id) const { return renamed_[id.index]; }
+  std::uint32_t parameter(std::uint32_t index) const { return renamed(index); }
+  static std::uint32_t variable(std::uint32_t index) { return index; }
+  static std::uint32_t array(std::uint32_t index) { return index; }
+  Statement store(const StoreStatement& store) const {
+    return {StoreStatement{renamed(store.parameter), expression(store.address),
+                           expression(store.value)}};
   }
 
  private:
@@ -41,32 +51,6 @@ class Updater {
     if (parameter == operand_) return 0;
     return parameter > operand_ ? parameter - 1 : parameter;
   }
-  ExprId renamed(ExprId id) const { return renamed_[id.index]; }
-
-  Block renamed(const Block& block) const {
-    Block out;
-    for (const Statement& statement : block) {
-      out.push_back(
-          std::visit([&](const auto& node) { return Statement{renamed(node)}; }, statement.node));
-    }
-    return out;
-  }
-  ForStatement renamed(const ForStatement& loop) const {
-    return {loop.variable, renamed(loop.body)};
-  }
-  IfStatement renamed(const IfStatement& branch) const {
-    return {renamed(branch.condition), renamed(branch.body)};
-  }
-  StoreStatement renamed(const StoreStatement& store) const {
-    return {renamed(store.parameter), renamed(store.address), renamed(store.value)};
-  }
-  SetRegisterStatement renamed(const SetRegisterStatement& set) const {
-    return {set.array, renamed(set.element), renamed(set.lane), renamed(set.value)};
-  }
-  PrefetchStatement renamed(const PrefetchStatement& prefetch) const {
-    return {renamed(prefetch.parameter), renamed(prefetch.address)};
-  }
-  static BarrierStatement renamed(const BarrierStatement&) { return {}; }
 
   const ScheduledKernel& kernel_;
   const std::uint32_t operand_;

@@ -117,4 +117,18 @@ bool accepts(ScalarOp op, DType dtype) {
   return false;
 }
 
+bool is_transcendental(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::Exp:
+    case ScalarOp::Log:
+    case ScalarOp::Sin:
+    case ScalarOp::Cos:
+    case ScalarOp::Tanh:
+    case ScalarOp::Sigmoid:
+    case ScalarOp::SigmoidInSteps:
+    case ScalarOp::Erf: return true;
+    default: return false;
+  }
+}
+
 }  // namespace ingot

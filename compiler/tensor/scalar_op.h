@@ -23,4 +23,7 @@ enum class ScalarOp : std::uint8_t {
 // Whether the operation is defined for operands of this type.
 [[nodiscard]] bool accepts(ScalarOp op, DType dtype);
 
+// Whether an approximation computes it: exp, log, sine and what is made of them.
+[[nodiscard]] bool is_transcendental(ScalarOp op);
+
 }  // namespace ingot
