@@ -20,6 +20,8 @@ namespace ingot {
 namespace {
 
 constexpr std::int64_t kChannelBlock = 16;
+// At most this part (1 / n) of a blocked tensor is written by parts that start inside of a block.
+constexpr std::int64_t kCrossingShare = 4;
 // Most distinct buffers one kernel may read; the artifact format allows 32 parameters.
 constexpr std::size_t kMostLeaves = 24;
 // Longest chain of values computed inside of their reader.
@@ -641,30 +643,30 @@ class Planner {
 
   void choose_layouts() {
     if (!options_.layouts) return;
-    std::map<std::uint32_t, bool> aligned;
+    std::map<std::uint32_t, std::int64_t> crossing;  // elements of parts that start inside a block
+    const auto count_crossing = [&](ValueId part, const Placement& placement) {
+      const auto& offset = placement.offset;
+      if (offset.size() >= 3 && offset[1] % kChannelBlock != 0) {
+        crossing[placement.buffer] += element_count(graph_[part].shape);
+      }
+    };
     for (std::uint32_t i = 0; i < count_; ++i) {
       const auto placement = plan_.placed.find(ValueId{i});
       if (!live_[i] || constant_[i] || placement == plan_.placed.end()) continue;
-      PlanBuffer& buffer = plan_.buffers[placement->second.buffer];
-      if (buffer.kind != BufferKind::Scratch) continue;
+      if (plan_.buffers[placement->second.buffer].kind != BufferKind::Scratch) continue;
       if (wants_channel_block(i)) wants_block_.insert(placement->second.buffer);
-      if (buffer.shape.size() >= 3 && placement->second.offset[1] % kChannelBlock != 0) {
-        aligned[placement->second.buffer] = false;
-      }
+      count_crossing(ValueId{i}, placement->second);
       if (!halo_[i].before.empty()) give_halo(i, placement->second.buffer);
     }
     for (const auto& [concat, copies] : part_copies_) {
-      for (const PlanKernel& copy : copies) {
-        const auto& offset = copy.destination.offset;
-        if (offset.size() >= 3 && offset[1] % kChannelBlock != 0) {
-          aligned[copy.destination.buffer] = false;
-        }
-      }
+      for (const PlanKernel& copy : copies) count_crossing(copy.root, copy.destination);
     }
     for (std::uint32_t index : wants_block_) {
       PlanBuffer& buffer = plan_.buffers[index];
+      // A few channels that are written one by one cost less than short vectors everywhere.
       const bool may_block =
-          !aligned.contains(index) && buffer.layout.before[1] == 0 && buffer.layout.after[1] == 0;
+          crossing[index] * kCrossingShare <= element_count(buffer.shape) &&
+          buffer.layout.before[1] == 0 && buffer.layout.after[1] == 0;
       Layout layout = may_block ? Layout::row_major(static_cast<int>(buffer.shape.size()))
                                 : channels_last(buffer.shape.size());
       layout.before = buffer.layout.before;
