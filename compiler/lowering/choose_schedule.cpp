@@ -31,6 +31,8 @@ constexpr std::int64_t kStreams = 8;  // at a time
 // Turns of the innermost reduce loop that are written out, times the elements of a tile.
 constexpr std::int64_t kWrittenTurns = 64;
 // Of a depthwise tile: its extents, and what is written out.
+constexpr int kManyRegisters = 32;
+constexpr std::int64_t kWindowVectors = 4, kWindowSums = 8;  // with fewer registers
 constexpr std::int64_t kWindowColumns = 7, kWindowRows = 2, kWindowTurns = 128, kWideWindow = 5;
 // Fixed cost of a tile in units of one of its elements.
 constexpr double kTileOverhead = 1.5;
@@ -157,6 +159,11 @@ class Chooser {
   std::int64_t accumulators() const { return target_.vector_registers >= 32 ? 28 : 12; }
 
   void choose_vectors_per_tile(VectorStep& step) const {
+    if (is_depthwise(step.range) && target_.vector_registers < kManyRegisters) {
+      step.vectors = static_cast<int>(
+          std::clamp<std::int64_t>(block_of_large_planes() / step.lanes, 1, kWindowVectors));
+      return;
+    }
     if (accesses_.reduces().empty() || !accesses_.is_contraction() || !has_broadcast(step.range))
       return;
     const std::int64_t in_all = (extent(step.range) + step.lanes - 1) / step.lanes;
@@ -234,18 +241,41 @@ class Chooser {
     }
   }
 
-  // Depthwise: every lane has a window of its own, so that neighbours share what they load, but
-  // only in registers. A tile of few pixels with a row of the window written out loads each pixel
-  // once (measured on 32 registers: 1.1 to 2.3 times as fast as long rows turn by turn; not with
-  // 16).
-  bool slides_windows() const {
-    return target_.vector_registers >= 32 && schedule_.vector && schedule_.vector->vectors == 1 &&
-           accesses_.is_contraction() && accesses_.reduce_ranges().size() >= 2 &&
+  // Every lane has a window of its own.
+  bool is_depthwise(std::uint32_t vector_range) const {
+    return accesses_.is_contraction() && accesses_.reduce_ranges().size() >= 2 &&
            std::ranges::all_of(accesses_.reduce_ranges(),
                                [&](std::uint32_t range) { return is_window(range); }) &&
            std::ranges::all_of(accesses_.sites(), [&](const AccessSite& site) {
-             return along(site, schedule_.vector->range) == Along::Contiguous;
+             return along(site, vector_range) == Along::Contiguous;
            });
+  }
+
+  // Elements of the smallest block, if the planes of a block do not
+  // stay in the first cache: 1 otherwise.
+  std::int64_t block_of_large_planes() const {
+    std::int64_t smallest = std::numeric_limits<std::int64_t>::max(), planes = 0;
+    for (const AccessSite& site : accesses_.sites()) {
+      const KernelParameter& parameter = kernel_.parameters[site.parameter];
+      const Layout& layout = parameter.layout;
+      if (accesses_.is_constant(site.parameter)) continue;
+      if (layout.block_dim < 0) return 1;
+      const std::int64_t channels = padded_extent(layout, parameter.shape, layout.block_dim);
+      planes = std::max(planes, element_count(layout, parameter.shape) / channels * layout.block *
+                                    size_bytes(parameter.dtype));
+      smallest = std::min(smallest, layout.block);
+    }
+    return planes > target_.l1_bytes ? smallest : 1;
+  }
+
+  // Depthwise: neighbours share what they load, but only in registers. A tile of few pixels with a
+  // row of the window written out loads each pixel once (measured on 32 registers: 1.1 to 2.3 times
+  // as fast as long rows turn by turn). With 16, where
+  // planes leave the first cache, a tile is as wide as a block of channels: a line that is read in
+  // parts is fetched for each of them (1.2 to 1.6 times as fast).
+  bool slides_windows() const {
+    return target_.vector_registers >= kManyRegisters && schedule_.vector &&
+           schedule_.vector->vectors == 1 && is_depthwise(schedule_.vector->range);
   }
 
   void choose_window_tiles() {
@@ -267,6 +297,9 @@ class Chooser {
     if (!schedule_.vector) return;
     if (slides_windows()) return choose_window_tiles();
     std::int64_t budget = accumulators() / schedule_.vector->vectors;
+    if (is_depthwise(schedule_.vector->range) && schedule_.vector->vectors > 1) {
+      budget = kWindowSums / schedule_.vector->vectors;
+    }
     if (!accesses_.is_contraction()) budget = 4;
     for (auto range = accesses_.output_ranges().rbegin(); range != accesses_.output_ranges().rend();
          ++range) {

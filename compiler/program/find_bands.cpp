@@ -1,6 +1,7 @@
 #include "compiler/program/find_bands.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,8 +18,9 @@ constexpr std::size_t kMostKernels = 8;
 constexpr std::int64_t kPartOfSecondCache = 2;
 // What fits into this part of the third cache is read again from there, nearly as fast.
 constexpr std::int64_t kPartOfThirdCache = 2;
-// Bytes that are written or read behind the caches in a cycle.
-constexpr double kBytesPerCycle = 16;
+// Bytes that are written or read behind the caches in a cycle, and those that a kernel takes in and
+// gives out in one.
+constexpr double kBytesPerCycle = 16, kOwnBytesPerCycle = 8;
 // Of the cycles that a kernel needs at best, those that it takes.
 constexpr double kCycles = 1.5;
 // Operations of a vector that a transcendental one is worth.
@@ -314,8 +316,16 @@ class BandFinder {
           most = middle - 1;
         }
       }
-      const std::int64_t count = (own.extent + size - 1) / size;
-      own.size = (own.extent + count - 1) / count;
+      // Somewhat smaller ones may spread more evenly.
+      double least = std::numeric_limits<double>::infinity();
+      for (std::int64_t smaller = size; smaller * 2 > size; --smaller) {
+        own.size = smaller;
+        const double twice = computed_twice(members, levels);
+        if (twice >= least) continue;
+        least = twice;
+        most = smaller;
+      }
+      own.size = most;
       break;
     }
     return levels;
@@ -343,7 +353,12 @@ class BandFinder {
         operations += kTranscendental * elements;
       }
     }
-    return kCycles * operations / (4.0 * target_.lanes(DType::F32));  // two multiply-adds
+    double moved = 0;
+    for (const std::uint32_t buffer : kernels_[kernel].buffers) {
+      moved += static_cast<double>(bytes(buffer));
+    }
+    return std::max(kCycles * operations / (4.0 * target_.lanes(DType::F32)),  // two multiply-adds
+                    moved / kOwnBytesPerCycle);
   }
 
   // Cycles for what neighbouring bands both compute.

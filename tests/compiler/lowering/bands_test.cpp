@@ -130,9 +130,9 @@ TEST(Bands, RowsOfAWindow) {
   struct Window {
     std::int64_t stride, rows, columns;
   };
-  for (const std::int64_t side : {18, 23}) {
+  for (const std::int64_t side : {20, 25}) {
     for (const auto& [stride, rows, columns] : {Window{1, 3, 3}, {2, 3, 3}, {1, 5, 1}}) {
-      const Built built(inverted(side, stride, rows, columns, stride == 1), small_caches(56 << 10));
+      const Built built(inverted(side, stride, rows, columns, stride == 1), small_caches(72 << 10));
       EXPECT_LT(built.kernels(), 4U) << side << " " << stride << " " << rows;
       built.check();
     }
@@ -160,8 +160,8 @@ TEST(Bands, ResultsThatOthersRead) {
 }
 
 TEST(Bands, SameBytesEachTime) {
-  const Built one(inverted(18, 2, 3, 3, false), small_caches(56 << 10));
-  const Built two(inverted(18, 2, 3, 3, false), small_caches(56 << 10));
+  const Built one(inverted(20, 2, 3, 3, false), small_caches(72 << 10));
+  const Built two(inverted(20, 2, 3, 3, false), small_caches(72 << 10));
   EXPECT_EQ(print_program(one.program), print_program(two.program));
 }
 
