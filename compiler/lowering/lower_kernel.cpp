@@ -427,7 +427,7 @@ class Lowering {
         }
         out_.flops += inner;
       } else if (expr.kind == ExprKind::Scalar) {
-        out_.flops += turns[i];
+        out_.flops += turns[i] * static_cast<std::uint64_t>(operations(expr.op));
       } else if (expr.kind == ExprKind::Load) {
         continue;
       }

@@ -23,8 +23,6 @@ constexpr std::int64_t kPartOfThirdCache = 2;
 constexpr double kBytesPerCycle = 16, kOwnBytesPerCycle = 8;
 // Of the cycles that a kernel needs at best, those that it takes.
 constexpr double kCycles = 1.5;
-// Operations of a vector that a transcendental one is worth.
-constexpr double kTranscendental = 25;
 // The saving is at least this part of the group's cycles, so that errors of the estimate are no
 // loss: measured ones are 0.05 to 0.5 of them for the same bytes, depending on the processor.
 constexpr double kLeastSaving = 0.25;
@@ -341,23 +339,11 @@ class BandFinder {
   }
 
   double cycles(std::uint32_t kernel) const {
-    const RangedKernel& own = ranged(kernel);
-    double elements = 1;
-    for (const Range& range : own.ranges) {
-      if (!range.is_reduce) elements *= static_cast<double>(range.extent);
-    }
-    double operations = static_cast<double>(kernels_[kernel].flops);
-    for (std::uint32_t i = 0; i < own.pool.size(); ++i) {
-      const Expr& expr = own.pool[ExprId{i}];
-      if (expr.kind == ExprKind::Scalar && is_transcendental(expr.op)) {
-        operations += kTranscendental * elements;
-      }
-    }
     double moved = 0;
     for (const std::uint32_t buffer : kernels_[kernel].buffers) {
       moved += static_cast<double>(bytes(buffer));
     }
-    return std::max(kCycles * operations / (4.0 * target_.lanes(DType::F32)),  // two multiply-adds
+    return std::max(kCycles * static_cast<double>(kernels_[kernel].flops) / (4.0 * target_.lanes(DType::F32)),  // two multiply-adds
                     moved / kOwnBytesPerCycle);
   }
 

@@ -117,6 +117,21 @@ bool accepts(ScalarOp op, DType dtype) {
   return false;
 }
 
+int operations(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::Fma: return 2;
+    case ScalarOp::Exp: return 21;
+    case ScalarOp::Log: return 28;
+    case ScalarOp::Sin:
+    case ScalarOp::Cos: return 30;
+    case ScalarOp::Tanh: return 36;
+    case ScalarOp::Sigmoid: return 22;
+    case ScalarOp::SigmoidInSteps: return 22;
+    case ScalarOp::Erf: return 53;
+    default: return 1;
+  }
+}
+
 bool is_transcendental(ScalarOp op) {
   switch (op) {
     case ScalarOp::Exp:

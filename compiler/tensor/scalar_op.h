@@ -23,6 +23,9 @@ enum class ScalarOp : std::uint8_t {
 // Whether the operation is defined for operands of this type.
 [[nodiscard]] bool accepts(ScalarOp op, DType dtype);
 
+// Floating-point operations of one result: additions, multiplications and divisions of the
+// approximation where there is one (relaxed, single precision: codegen/emit_math.cpp).
+[[nodiscard]] int operations(ScalarOp op);
 // Whether an approximation computes it: exp, log, sine and what is made of them.
 [[nodiscard]] bool is_transcendental(ScalarOp op);
 

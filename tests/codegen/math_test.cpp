@@ -4,7 +4,9 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <sstream>
 
+#include "codegen/llvm_code_generator.h"
 #include "tests/codegen/program.h"
 
 namespace ingot {
@@ -42,6 +44,25 @@ ScheduledKernel map(ScalarOp op, DType dtype, std::int64_t elements, std::int64_
     });
   });
   return w.finish();
+}
+
+// What the table says is what the code does: `bench --per-call` counts by it.
+TEST(Math, OperationsAreThoseOfTheCode) {
+  for (const Function& function : kFunctions) {
+    if (function.op == ScalarOp::Sin || function.op == ScalarOp::Cos) continue;  // large angles
+    const auto text = make_llvm_code_generator()->emit_text(map(function.op, DType::F32, 8, 8),
+                                                            default_target(), "llvm");
+    ASSERT_TRUE(text);
+    int count = 0;
+    std::istringstream lines(*text);
+    for (std::string line; std::getline(lines, line);) {
+      for (const char* one : {" fadd ", " fsub ", " fmul ", " fdiv "}) {
+        if (line.find(one) != std::string::npos) ++count;
+      }
+      if (line.find("call <8 x float> @llvm.fma") != std::string::npos) count += 2;
+    }
+    EXPECT_EQ(operations(function.op), count) << name(function.op) << *text;
+  }
 }
 
 // Units in the last place between a result and the true value.
