@@ -19,11 +19,16 @@ class Applier : KernelScheduler {
 
   ScheduledKernel run() {
     open_outer_loops();
+    Block widened = widen_weights();
     Block body = tile_bodies();
     for (auto variable = serial_.rbegin(); variable != serial_.rend(); ++variable) {
       Block outer;
       outer.push_back(loop(*variable, std::move(body)));
       body = std::move(outer);
+    }
+    if (!widened.empty()) {
+      append(widened, std::move(body));
+      body = std::move(widened);
     }
     if (parallel_) {
       Block outer;
@@ -59,9 +64,13 @@ class Applier : KernelScheduler {
     const std::size_t joined = parallel_ ? 0 : schedule_.parallel;
     std::int64_t product = 1;
     for (std::size_t i = 0; i < joined; ++i) product *= turns(schedule_.outer[i]);
+    const std::int64_t chunks = schedule_.widen ? schedule_.widen->chunks : 1;
+    product *= chunks;
+    ExprId chunk = pool().index(0);
     if (joined > 0) {
       parallel_ = add_variable("p", product, LoopKind::Parallel);
       std::int64_t inner = product;
+      chunk = simplify(pool().floor_mod(pool().variable(*parallel_), chunks));
       for (std::size_t i = 0; i < joined; ++i) {
         const std::uint32_t range = schedule_.outer[i];
         inner /= turns(range);
@@ -71,8 +80,12 @@ class Applier : KernelScheduler {
     }
     for (std::size_t i = joined; i < schedule_.outer.size(); ++i) {
       const std::uint32_t range = schedule_.outer[i];
-      serial_.push_back(add_variable(source_.ranges[range].name, turns(range), LoopKind::Serial));
+      const std::int64_t part = i == joined ? turns(range) / chunks : turns(range);
+      serial_.push_back(add_variable(source_.ranges[range].name, part, LoopKind::Serial));
       block_[range] = pool().variable(serial_.back());
+      if (i == joined) {
+        block_[range] = simplify(pool().add(pool().mul(chunk, part), block_[range]));
+      }
     }
     for (std::uint32_t range : schedule_.outer) base_[range] = base(range);
     for (std::uint32_t range = 0; range < source_.ranges.size(); ++range) {
@@ -87,6 +100,16 @@ class Applier : KernelScheduler {
     const bool overlaps =
         is_vector ? schedule_.vector->tail == Tail::Overlap : extent(range) % step != 0;
     return overlaps ? pool().min(start, extent(range) - step) : start;
+  }
+
+  Block widen_weights() {
+    if (!schedule_.widen) return {};
+    const auto packing = std::ranges::find(schedule_.packings, schedule_.widen->parameter,
+                                           &Schedule::Packing::parameter);
+    const Shape& shape = source_.parameters[packing->parameter].shape;
+    const ExprId first =
+        pool().mul(block_[schedule_.vector->range], panel_elements(*packing, shape));
+    return widen_panel(*packing, schedule_.vector->lanes, first);
   }
 
   // --- one tile

@@ -34,6 +34,8 @@ constexpr std::int64_t kWrittenTurns = 64;
 constexpr int kManyRegisters = 32;
 constexpr std::int64_t kWindowVectors = 4, kWindowSums = 8;  // with fewer registers
 constexpr std::int64_t kWindowColumns = 7, kWindowRows = 2, kWindowTurns = 128, kWideWindow = 5;
+// Panels of weights that are widened: tiles that use one, and its part of the second cache.
+constexpr std::int64_t kTilesOfPanel = 4, kPanelPart = 4;
 // Fixed cost of a tile in units of one of its elements.
 constexpr double kTileOverhead = 1.5;
 constexpr double kOverlapCost = 1.04;
@@ -61,6 +63,7 @@ class Chooser {
     choose_outer();
     pack_constants();
     choose_prefetch();
+    choose_widening();
     return std::move(schedule_);
   }
 
@@ -560,6 +563,37 @@ class Chooser {
     }
   }
 
+  // --- 16-bit weights
+
+  // To convert them beside every tile costs a tenth of it.
+  void choose_widening() {
+    if (!schedule_.vector || schedule_.outer.size() < 2 || reads_streams() ||
+        schedule_.outer[0] != schedule_.vector->range || !accesses_.is_contraction()) {
+      return;
+    }
+    for (const Schedule::Packing& packing : schedule_.packings) {
+      const KernelParameter& parameter = kernel_.parameters[packing.parameter];
+      const bool is_inside = std::ranges::any_of(accesses_.sites(), [&](const AccessSite& site) {
+        return site.parameter == packing.parameter && site.inside_reduce;
+      });
+      if (!is_inside || !is_float(parameter.dtype) || size_bytes(parameter.dtype) != 2 ||
+          packing.layout.block_dim < 0 ||
+          panel_elements(packing, parameter.shape) * size_bytes(DType::F32) >
+              target_.l2_bytes / kPanelPart) {
+        continue;
+      }
+      const std::int64_t panels = turns(schedule_.outer[0]), next = turns(schedule_.outer[1]);
+      std::int64_t tiles = 1;
+      for (std::size_t i = 1; i < schedule_.outer.size(); ++i) tiles *= turns(schedule_.outer[i]);
+      std::int64_t chunks = std::min(next, (kParallelTurns + panels - 1) / panels);
+      while (chunks > 1 && (next % chunks != 0 || tiles / chunks < kTilesOfPanel)) --chunks;
+      if (tiles / chunks < kTilesOfPanel || panels * chunks > kMostParallelTurns) return;
+      schedule_.widen = WidenStep{packing.parameter, chunks};
+      schedule_.parallel = 1;
+      return;
+    }
+  }
+
   const RangedKernel& kernel_;
   const Target& target_;
   const KernelAccesses accesses_;
@@ -578,6 +612,10 @@ Schedule choose_schedule(const RangedKernel& kernel, const std::vector<bool>& is
 Shape packed_shape(const Schedule::Packing& packing, const Shape& shape) {
   if (packing.winograd == 0) return shape;
   return {shape[0], shape[1], (packing.winograd + 2) * (packing.winograd + 2), 1};
+}
+
+std::int64_t panel_elements(const Schedule::Packing& packing, const Shape& shape) {
+  return strides(packing.layout, shape)[static_cast<std::size_t>(packing.layout.block_dim)];
 }
 
 bool stores_once(const Schedule& schedule, const RangedKernel& kernel) {

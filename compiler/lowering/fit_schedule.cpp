@@ -15,6 +15,7 @@ namespace {
 constexpr std::int64_t kMostAccumulators = 256;
 constexpr std::int64_t kMostUnrolled = 4096;
 constexpr std::int64_t kMostPrefetches = 64;
+constexpr std::int64_t kMostPanel = std::int64_t{1} << 20;
 constexpr std::int64_t kFarthestPrefetch = std::int64_t{1} << 30;
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
@@ -38,6 +39,7 @@ class Fitter {
     check_unrolled();
     check_outer();
     check_prefetch();
+    check_widen();
     check_ahead();
     return std::move(reasons_);
   }
@@ -234,6 +236,38 @@ class Fitter {
         step.share > kMostPrefetches || step.distance < -kFarthestPrefetch ||
         step.distance > kFarthestPrefetch || step.lines > kFarthestPrefetch) {
       against("prefetch of {} of {} lines", step.share, step.lines);
+    }
+  }
+
+  void check_widen() {
+    if (!schedule_.widen) return;
+    const WidenStep& step = *schedule_.widen;
+    const KernelParameter& read = kernel_.parameters[step.parameter];
+    const auto packing =
+        std::ranges::find(schedule_.packings, step.parameter, &Schedule::Packing::parameter);
+    const bool fits = packing != schedule_.packings.end() && is_float(read.dtype) &&
+                      size_bytes(read.dtype) == 2 && schedule_.vector &&
+                      schedule_.outer.size() >= 2 && schedule_.parallel == 1 &&
+                      schedule_.outer[0] == schedule_.vector->range &&
+                      packing->layout.block_dim >= 0 &&
+                      packing->layout.block == step_of(schedule_.vector->range) &&
+                      panel_elements(*packing, read.shape) <= kMostPanel &&
+                      std::ranges::all_of(accesses_.sites(), [&](const AccessSite& site) {
+                        return site.parameter != step.parameter ||
+                               accesses_.plain_dimension(site, schedule_.vector->range) ==
+                                   packing->layout.block_dim;
+                      });
+    if (!fits) {
+      against(
+          "parameter {}: only packed panels of 16-bit weights are widened, before the one loop "
+          "over them",
+          read.name);
+      return;
+    }
+    if (step.chunks < 1 || turns(schedule_.outer[1]) % step.chunks != 0 ||
+        step.chunks * turns(schedule_.outer[0]) > kMostParallelTurns) {
+      against("{} chunks of the {} turns of {}", step.chunks, turns(schedule_.outer[1]),
+              name(schedule_.outer[1]));
     }
   }
 

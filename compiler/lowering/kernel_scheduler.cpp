@@ -205,11 +205,45 @@ ExprId KernelScheduler::translate_new(ExprId id) {
   }
   Expr copy = expr;
   for (ExprId& operand : copy.operands) operand = translate(operand);
+  if (copy.kind == ExprKind::Cast && pool()[copy.operands[0]].dtype == copy.dtype) {
+    return copy.operands[0];  // widened before
+  }
   const ExprId copied = pool().intern(std::move(copy));
   return expr.dtype == DType::I64 && expr.kind == ExprKind::Scalar ? simplify(copied) : copied;
 }
 
+Block KernelScheduler::widen_panel(const Schedule::Packing& packing, std::int64_t lanes,
+                                   ExprId first) {
+  const std::uint32_t parameter = packing.parameter;
+  const std::int64_t elements = panel_elements(packing, source_.parameters[parameter].shape);
+  RegisterArray array;
+  array.name = "panel";
+  array.space = AddressSpace::Worker;
+  array.elements = elements;
+  array.parameter = static_cast<std::uint32_t>(out_.parameters.size());
+  const auto index = static_cast<std::uint32_t>(out_.registers.size());
+  out_.registers.push_back(std::move(array));
+  KernelParameter memory;
+  memory.name = "worker";
+  memory.shape = {target_.workers, elements};
+  memory.layout = Layout::row_major(2);
+  memory.access = Access::Write;
+  out_.parameters.push_back(std::move(memory));
+  const std::uint32_t turn = add_variable("w", elements / lanes, LoopKind::Serial);
+  const std::uint32_t lane = add_variable("v", lanes, LoopKind::Vector);
+  const ExprId place = pool().add(pool().mul(pool().variable(turn), lanes), pool().variable(lane));
+  const ExprId narrow = pool().load_flat(parameter, source_.parameters[parameter].dtype,
+                                         simplify(pool().add(first, place)));
+  Block body{set(index, place, pool().index(0), pool().cast(narrow, DType::F32))};
+  panel_ = Panel{parameter, index, first};
+  return Block{loop(turn, Block{loop(lane, std::move(body))})};
+}
+
 ExprId KernelScheduler::translate_load(const Expr& expr) {
+  if (panel_ && panel_->parameter == expr.id) {
+    const ExprId place = pool().add(address(expr.id, expr.operands), pool().mul(panel_->first, -1));
+    return pool().read_register(panel_->array, DType::F32, simplify(place), pool().index(0));
+  }
   std::vector<ExprId> coordinates = expr.operands;
   const DType dtype = out_.parameters[expr.id].dtype;
   if (!expr.gated) return pool().load_flat(expr.id, dtype, address(expr.id, coordinates));

@@ -41,6 +41,8 @@ class KernelScheduler {
   // At the coordinates as they are now, from the band's origin on; reduces are read from the
   // registers that hold them.
   ExprId translate(ExprId id);
+  // f32 of the panel at `first`, in a new array of the worker; from now on it is read from there.
+  Block widen_panel(const Schedule::Packing& packing, std::int64_t lanes, ExprId first);
   // The parallel loop of bands, if there are bands: its variable.
   std::optional<std::uint32_t> open_bands();
   ExprId address(std::uint32_t parameter, const std::vector<ExprId>& coordinates);
@@ -64,6 +66,13 @@ class KernelScheduler {
   ExprId local_coordinate(const LocalArray& local, std::size_t dimension, ExprId coordinate);
   ExprId turn_of_whole(std::size_t level);
   ExprId zero_outside(ExprId value);
+
+  // Where a widened panel lies (WidenStep).
+  struct Panel {
+    std::uint32_t parameter = 0, array = 0;
+    ExprId first;  // element address in the parameter
+  };
+  std::optional<Panel> panel_;
 
   const BandGroup* group_ = nullptr;
   const BandStage* stage_ = nullptr;

@@ -62,6 +62,14 @@ struct PrefetchStep {
   std::int64_t lines = 1, share = 1;
 };
 
+// A panel of packed 16-bit weights becomes f32 once, in memory of the worker, before the tiles that
+// use it. The loop over panels is then the only one before the bar; the next one is cut into
+// `chunks`, which join the parallel loop.
+struct WidenStep {
+  std::uint32_t parameter = 0;
+  std::int64_t chunks = 1;
+};
+
 // A kernel without a reduce reads at places that follow data: asks for those of the vector that
 // many further on, which no processor foresees.
 struct AheadStep {
@@ -101,6 +109,7 @@ struct Schedule {
   };
   std::vector<Packing> packings;
   std::optional<PrefetchStep> prefetch;
+  std::optional<WidenStep> widen;
   std::optional<AheadStep> ahead;
 };
 
@@ -141,6 +150,9 @@ struct Schedule {
 [[nodiscard]] Result<Schedule> fit_schedule(Schedule schedule, const RangedKernel& kernel,
                                             const std::vector<bool>& is_constant,
                                             const Target& target, int largest_tile = 4);
+
+// Elements of a panel of a packed constant: what one block of the vector range reads of it.
+[[nodiscard]] std::int64_t panel_elements(const Schedule::Packing& packing, const Shape& shape);
 
 // Whether loops after this schedule store no element twice: nothing starts early.
 [[nodiscard]] bool stores_once(const Schedule& schedule, const RangedKernel& kernel);

@@ -31,7 +31,7 @@ class StepReader {
 
   Result<void> read(const std::string& step) {
     using Read = const char* (StepReader::*)(LineScanner&);
-    static constexpr std::array<std::pair<std::string_view, Read>, 9> kReaders{{
+    static constexpr std::array<std::pair<std::string_view, Read>, 10> kReaders{{
         {"pack", &StepReader::pack},
         {"vector", &StepReader::vector},
         {"winograd", &StepReader::winograd},
@@ -39,6 +39,7 @@ class StepReader {
         {"reduce", &StepReader::reduce},
         {"vector-reduce", &StepReader::vector_reduce},
         {"prefetch", &StepReader::prefetch},
+        {"widen", &StepReader::widen},
         {"ahead", &StepReader::ahead},
         {"loops", &StepReader::loops},
     }};
@@ -178,6 +179,15 @@ class StepReader {
     return nullptr;
   }
 
+  const char* widen(LineScanner& line) {
+    if (schedule_.widen) return kTwice;
+    WidenStep step;
+    if (!parameter(line, step.parameter)) return kNoParameter;
+    if (!number(line, "chunks", step.chunks)) return "expected chunks";
+    schedule_.widen = step;
+    return nullptr;
+  }
+
   const char* ahead(LineScanner& line) {
     if (schedule_.ahead) return kTwice;
     schedule_.ahead.emplace();
@@ -242,6 +252,11 @@ std::vector<std::string> to_steps(const Schedule& schedule, const RangedKernel& 
     steps.push_back(fmt::format("prefetch {} +{} share {} of {}",
                                 kernel.parameters[step.parameter].name, step.distance, step.share,
                                 step.lines));
+  }
+  if (schedule.widen) {
+    steps.push_back(fmt::format("widen {} chunks {}",
+                                kernel.parameters[schedule.widen->parameter].name,
+                                schedule.widen->chunks));
   }
   if (schedule.ahead) steps.push_back(fmt::format("ahead {}", schedule.ahead->vectors));
   std::string outer = "loops";

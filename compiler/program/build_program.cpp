@@ -212,6 +212,7 @@ class ProgramBuilder {
       INGOT_RETURN_IF_ERROR(apply_rule_pass(ranged_passes().front(), stage.kernel));
       begins("apply-schedule");
       stage.schedule = schedule_of(stage.kernel, lowered.is_constant, 0);
+      stage.schedule.widen.reset();
       // Where elements are stored twice the operand must last until the end.
       if (stage.local[0] != kNoLocal && !stores_once(stage.schedule, stage.kernel)) {
         bands.group.locals[stage.local[0]].in_place_of = kNoLocal;

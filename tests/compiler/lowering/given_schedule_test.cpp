@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <random>
 
@@ -10,6 +11,7 @@
 #include "compiler/graph/builder.h"
 #include "compiler/lowering/lower_kernel.h"
 #include "compiler/lowering/schedule.h"
+#include "compiler/passes/widen_floats.h"
 #include "compiler/plan/plan.h"
 #include "compiler/program/build_program.h"
 
@@ -21,7 +23,15 @@ Target target(const std::string& name) { return find_target(name).value(); }
 // Small whole numbers: sums are exact in every order.
 float small_number(std::size_t i) { return static_cast<float>((i * 7 + i / 5) % 5) - 2; }
 
-Tensor small_numbers(const Shape& shape) {
+Tensor small_numbers(const Shape& shape, DType dtype = DType::F32) {
+  if (dtype == DType::F16) {  // -2 to 2
+    static constexpr std::array<std::uint16_t, 5> kHalves{0xC000, 0xBC00, 0, 0x3C00, 0x4000};
+    std::vector<std::byte> halves(static_cast<std::size_t>(element_count(shape)) * 2);
+    for (std::size_t i = 0; i * 2 < halves.size(); ++i) {
+      std::memcpy(&halves[i * 2], &kHalves[static_cast<std::size_t>(small_number(i) + 2)], 2);
+    }
+    return Tensor::own(DType::F16, shape, std::move(halves));
+  }
   std::vector<std::byte> bytes(static_cast<std::size_t>(element_count(shape)) * sizeof(float));
   for (std::size_t i = 0; i * sizeof(float) < bytes.size(); ++i) {
     const float value = small_number(i);
@@ -57,6 +67,14 @@ std::vector<Graph> graphs() {
   make("row", [](GraphBuilder& b) {
     return b.matmul(b.input("x", DType::F32, {1, 40}), weights(b, {40, 50}));
   });
+  make("halves", [](GraphBuilder& b) {
+    const ValueId x = b.input("x", DType::F16, {1, 20, 12, 14});
+    const GraphBuilder::Convolution one{{1, 1}, {1, 1}, {0, 0}, {12, 14}, 1};
+    const ValueId y = b.convolution(x, b.constant(small_numbers({70, 20, 1, 1}, DType::F16)), one);
+    return b.cast(b.convolution(y, b.constant(small_numbers({36, 70, 1, 1}, DType::F16)), one),
+                  DType::F32);
+  });
+  result.back() = widen_halves(result.back());
   make("dots", [](GraphBuilder& b) {
     const std::vector<int> swap = {1, 0};
     return b.matmul(b.input("x", DType::F32, {6, 70}),
@@ -93,7 +111,8 @@ std::vector<std::vector<std::byte>> memory(const std::vector<KernelParameter>& p
           static_cast<std::size_t>(size_bytes(parameter.dtype)));
       continue;
     }
-    Tensor tensor = small_numbers(kernel.parameters[p].shape);
+    Tensor tensor = small_numbers(kernel.parameters[p].shape,
+                                  parameter.dtype == DType::F16 ? DType::F16 : DType::F32);
     for (const Schedule::Packing& packing : schedule.packings) {
       if (packing.parameter == p && packing.winograd > 0) {
         tensor = transform_weights(tensor, packing.winograd);
@@ -150,13 +169,14 @@ std::string joined(const std::vector<std::string>& steps) {
 }
 
 TEST(GivenSchedule, StepsAreReadAsTheyWerePrinted) {
-  bool has_winograd = false;
+  bool has_winograd = false, widens = false;
   for (const std::string name : {"x86-64-v2", "x86-64-v4", "aarch64"}) {
     const Target device = target(name);
     for (const Graph& graph : graphs()) {
       for (const LoweredKernel& lowered : kernels_of(graph, device)) {
         const Schedule chosen = choose_schedule(lowered.kernel, lowered.is_constant, device);
         has_winograd = has_winograd || chosen.winograd.has_value();
+        widens = widens || chosen.widen.has_value();
         const std::vector<std::string> steps = to_steps(chosen, lowered.kernel);
         const Result<Schedule> read =
             parse_steps(steps, lowered.kernel, lowered.is_constant, device);
@@ -168,6 +188,7 @@ TEST(GivenSchedule, StepsAreReadAsTheyWerePrinted) {
     }
   }
   EXPECT_TRUE(has_winograd);
+  EXPECT_TRUE(widens);
 }
 
 // One number, word or line is another.
