@@ -27,7 +27,7 @@ constexpr std::int64_t kPrefetchedBytes = 64 << 10;
 constexpr std::int64_t kVectorsAhead = 16;
 // Ahead of a stream that is read once.
 constexpr std::int64_t kStreamDistanceBytes = 4096;
-constexpr std::int64_t kStreams = 8;  // at a time
+constexpr std::int64_t kStreams = 6, kLeastStreams = 4;  // at a time
 // Turns of the innermost reduce loop that are written out, times the elements of a tile.
 constexpr std::int64_t kWrittenTurns = 64;
 // Of a depthwise tile: its extents, and what is written out.
@@ -519,10 +519,10 @@ class Chooser {
   }
 
   // The weights of one row pass by once: each vector of a tile walks through a panel of its own,
-  // since memory serves several streams faster than one (8 against 1: 1.5 times).
+  // since memory serves several streams faster than one (1.5 times).
   bool reads_streams() const {
     return is_one_row(schedule_.vector->range) && !accesses_.reduces().empty() &&
-           schedule_.vector->vectors >= kStreams / 2;
+           schedule_.vector->vectors >= kLeastStreams;
   }
 
   // --- prefetch
