@@ -664,9 +664,8 @@ class Planner {
     for (std::uint32_t index : wants_block_) {
       PlanBuffer& buffer = plan_.buffers[index];
       // A few channels that are written one by one cost less than short vectors everywhere.
-      const bool may_block =
-          crossing[index] * kCrossingShare <= element_count(buffer.shape) &&
-          buffer.layout.before[1] == 0 && buffer.layout.after[1] == 0;
+      const bool may_block = crossing[index] * kCrossingShare <= element_count(buffer.shape) &&
+                             buffer.layout.before[1] == 0 && buffer.layout.after[1] == 0;
       Layout layout = may_block ? Layout::row_major(static_cast<int>(buffer.shape.size()))
                                 : channels_last(buffer.shape.size());
       layout.before = buffer.layout.before;

@@ -343,7 +343,8 @@ class BandFinder {
     for (const std::uint32_t buffer : kernels_[kernel].buffers) {
       moved += static_cast<double>(bytes(buffer));
     }
-    return std::max(kCycles * static_cast<double>(kernels_[kernel].flops) / (4.0 * target_.lanes(DType::F32)),  // two multiply-adds
+    return std::max(kCycles * static_cast<double>(kernels_[kernel].flops) /
+                        (4.0 * target_.lanes(DType::F32)),  // two multiply-adds
                     moved / kOwnBytesPerCycle);
   }
 
