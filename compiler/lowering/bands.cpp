@@ -1,7 +1,5 @@
 #include "compiler/lowering/bands.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/check.h"
@@ -24,7 +22,7 @@ class BandFuser {
  public:
   BandFuser(const BandGroup& group, const Target& target) : group_(group), target_(target) {}
 
-  std::optional<FusedBands> run() {
+  FusedBands run() {
     out().name = group_.stages.back().kernel.name;
     out().variables.push_back(Variable{"p", group_.turns(), LoopKind::Parallel});
     // The result comes first, whoever stores it.
@@ -43,7 +41,7 @@ class BandFuser {
     memory.layout = Layout::row_major(2);
     memory.access = Access::Write;
     out().parameters.push_back(std::move(memory));
-    if (out().parameters.size() > kMostParameters) return std::nullopt;
+    INGOT_CHECK(fused_.identity.size() <= kMostBandParameters, "too many parameters");
     out().body = {Statement{ForStatement{0, std::move(body_)}}};
     return std::move(fused_);
   }
@@ -62,8 +60,6 @@ class BandFuser {
   }
 
  private:
-  static constexpr std::size_t kMostParameters = 32;  // CALLS.buffers
-
   ScheduledKernel& out() { return fused_.kernel; }
 
   void add_arrays() {
@@ -75,7 +71,7 @@ class BandFuser {
       }
       arrays_.push_back(static_cast<std::uint32_t>(out().registers.size()));
       out().registers.push_back(
-          RegisterArray{local.name, AddressSpace::Worker, local.dtype, elements_of(local), 1, 0});
+          RegisterArray{local.name, AddressSpace::Worker, DType::F32, elements_of(local), 1, 0});
     }
   }
 
@@ -98,12 +94,31 @@ class BandFuser {
     out().steps.insert(out().steps.end(), kernel.steps.begin(), kernel.steps.end());
   }
 
+  // What no stage writes: the halo, or the padding of a block as well.
   void zero_halo(std::uint32_t index) {
     const LocalArray& local = group_.locals[index];
     if (local.in_place_of != kNoLocal) return;
+    const int blocked = local.layout.block_dim;
+    if (blocked >= 0 && local.shape[static_cast<std::size_t>(blocked)] % local.layout.block != 0) {
+      return zero_all(index);
+    }
     const std::optional<ScheduledKernel> kernel =
-        zero_halo_kernel(local.dtype, local.shape, local.layout, target_);
+        zero_halo_kernel(DType::F32, local.shape, local.layout, target_, true);
     if (kernel) add_kernel(*kernel, {index}, {0}, false);
+  }
+
+  void zero_all(std::uint32_t index) {
+    const std::int64_t lanes = target_.lanes(DType::F32);
+    const auto turn = static_cast<std::uint32_t>(out().variables.size());
+    out().variables.push_back(
+        Variable{"z", elements_of(group_.locals[index]) / lanes, LoopKind::Serial});
+    out().variables.push_back(Variable{"v", lanes, LoopKind::Vector});
+    ExprPool& pool = out().pool;
+    const ExprId place = pool.add(pool.mul(pool.variable(turn), lanes), pool.variable(turn + 1));
+    const ExprId zero = pool.constant(Scalar::zero(DType::F32));
+    Block set{Statement{SetRegisterStatement{arrays_[index], place, zero_, zero}}};
+    Block vector{Statement{ForStatement{turn + 1, std::move(set)}}};
+    body_.push_back(Statement{ForStatement{turn, std::move(vector)}});
   }
 
   // A parallel loop over bands is that of the fused kernel, any other one a plain loop in it.
@@ -177,12 +192,12 @@ std::int64_t BandGroup::turns() const {
 std::int64_t BandGroup::local_bytes() const {
   std::int64_t bytes = 0;
   for (const LocalArray& local : locals) {
-    if (local.in_place_of == kNoLocal) bytes += elements_of(local) * size_bytes(local.dtype);
+    if (local.in_place_of == kNoLocal) bytes += elements_of(local) * size_bytes(DType::F32);
   }
   return bytes;
 }
 
-std::optional<FusedBands> fuse_bands(const BandGroup& group, const Target& target) {
+FusedBands fuse_bands(const BandGroup& group, const Target& target) {
   return BandFuser(group, target).run();
 }
 

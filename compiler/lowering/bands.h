@@ -10,8 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -38,8 +36,7 @@ struct BandedRange {
 // What passes between kernels: a band of a tensor.
 struct LocalArray {
   std::string name;
-  DType dtype = DType::F32;
-  Shape shape;    // of the band
+  Shape shape;    // of the band; f32
   Layout layout;  // no halo along banded dimensions
   struct Level {
     std::size_t dimension = 0;
@@ -68,13 +65,17 @@ struct BandGroup {
   [[nodiscard]] std::int64_t local_bytes() const;
 };
 
+// What the stages of a group read and store together at most: a call has 32 parameters, one of
+// which is the memory of the workers.
+inline constexpr std::size_t kMostBandParameters = 31;
+
 // Leaves: one kernel; parameter 0 is the result, then what is read, in the order of first use, then
 // the memory of the workers. `identity` gives what each of its parameters stands for (but the
-// last). Nothing if the kernel would have more parameters than a call may have.
+// last).
 struct FusedBands {
   ScheduledKernel kernel;
   std::vector<std::uint32_t> identity;
 };
-[[nodiscard]] std::optional<FusedBands> fuse_bands(const BandGroup& group, const Target& target);
+[[nodiscard]] FusedBands fuse_bands(const BandGroup& group, const Target& target);
 
 }  // namespace ingot

@@ -120,7 +120,7 @@ ExprId KernelScheduler::address(std::uint32_t parameter, const std::vector<ExprI
 }
 
 const LocalArray* KernelScheduler::local_array(std::uint32_t parameter) const {
-  if (stage_ == nullptr || parameter >= stage_->local.size()) return nullptr;
+  if (stage_ == nullptr) return nullptr;
   const std::uint32_t local = stage_->local[parameter];
   return local == kNoLocal ? nullptr : &group_->locals[local];
 }
@@ -153,7 +153,7 @@ ExprId KernelScheduler::translate_variable(std::uint32_t range) {
     if (is_local_) return pool().add(coordinate_[range], pool().index(banded.offset));
     const ExprId turn = simplify(turn_of_whole(level));
     if (simplifier_.bounds(turn).within(0, banded.extent - 1)) return turn;
-    // What is read outside of the whole counts for nothing.
+    // Outside of the whole anything may be read: zero_outside stores 0.
     const std::array<ExprId, 2> operands{pool().min(turn, banded.extent - 1), pool().index(0)};
     return simplify(pool().scalar(ScalarOp::Max, operands));
   }

@@ -77,7 +77,7 @@ class KernelScheduler {
   const BandGroup* group_ = nullptr;
   const BandStage* stage_ = nullptr;
   std::vector<ExprId> origins_;  // by level
-  bool is_local_ = false;        // coordinates from the origin on
+  bool is_local_ = false;        // coordinates from the origin on; they hold no loads
   std::unordered_map<std::uint32_t, ExprId> translated_, translated_locally_;
   IndexSimplifier simplifier_{out_.pool,
                               [this](std::uint32_t v) { return out_.variables[v].extent; }};

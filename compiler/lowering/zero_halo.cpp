@@ -6,8 +6,8 @@ namespace {
 // The halo of one dimension lies in two runs for each position of the dimensions outside of it.
 class ZeroHalo {
  public:
-  ZeroHalo(DType dtype, const Shape& shape, const Layout& layout, const Target& target)
-      : shape_(shape), layout_(layout), stride_(strides(layout, shape)) {
+  ZeroHalo(DType dtype, const Shape& shape, const Layout& layout, const Target& target, bool always)
+      : shape_(shape), layout_(layout), always_(always), stride_(strides(layout, shape)) {
     kernel_.name = "zero halo";
     kernel_.parameters.push_back(KernelParameter{"out", dtype, shape, layout, Access::Write});
     zero_ = pool().constant(Scalar::zero(dtype));
@@ -21,7 +21,7 @@ class ZeroHalo {
     if (first == shape_.size() || all == 0) return std::nullopt;
     const std::int64_t inside = stride_of(first) * positions(first);
     const std::int64_t outside = all / inside;
-    if (outside > kMostTurns) return std::nullopt;
+    if (outside > kMostTurns && !always_) return std::nullopt;
     const std::uint32_t parallel = add_variable("p", outside, LoopKind::Parallel);
     const ExprId base = pool().mul(pool().variable(parallel), inside);
     Block body;
@@ -39,7 +39,7 @@ class ZeroHalo {
       body.push_back(Statement{ForStatement{turn, std::move(runs)}});
       written_ += outside * around * (size - stride_of(place) * shape_[d]);
     }
-    if (written_ * kWorthwhile > all) return std::nullopt;
+    if (written_ * kWorthwhile > all && !always_) return std::nullopt;
     kernel_.body.push_back(Statement{ForStatement{parallel, std::move(body)}});
     return std::move(kernel_);
   }
@@ -93,6 +93,7 @@ class ZeroHalo {
 
   const Shape& shape_;
   const Layout& layout_;
+  const bool always_;
   const std::vector<std::int64_t> stride_;
   ScheduledKernel kernel_;
   ExprId zero_;
@@ -102,8 +103,9 @@ class ZeroHalo {
 }  // namespace
 
 std::optional<ScheduledKernel> zero_halo_kernel(DType dtype, const Shape& shape,
-                                                const Layout& layout, const Target& target) {
-  return ZeroHalo(dtype, shape, layout, target).run();
+                                                const Layout& layout, const Target& target,
+                                                bool always) {
+  return ZeroHalo(dtype, shape, layout, target, always).run();
 }
 
 }  // namespace ingot

@@ -8,10 +8,11 @@
 
 namespace ingot {
 
-// One Write parameter of this type, shape and layout. None where filling the whole buffer is no
-// more work.
+// One Write parameter of this type, shape and layout. None without a halo, and, unless `always`,
+// where filling the whole buffer is no more work.
 [[nodiscard]] std::optional<ScheduledKernel> zero_halo_kernel(DType dtype, const Shape& shape,
                                                               const Layout& layout,
-                                                              const Target& target);
+                                                              const Target& target,
+                                                              bool always = false);
 
 }  // namespace ingot

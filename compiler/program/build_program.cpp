@@ -149,12 +149,16 @@ class ProgramBuilder {
     return static_cast<std::uint32_t>(program_.buffers.size() - 1);
   }
 
+  // The first pass of rules runs before bands are chosen: it takes extents for what they are.
   Result<void> lower_kernels() {
-    begins("lower-kernel");
     for (const PlanKernel& plan_kernel : plan_.kernels) {
+      begins("lower-kernel");
       INGOT_ASSIGN(LoweredKernel lowered, lower_kernel(plan_, plan_kernel));
       INGOT_RETURN_IF_ERROR(validate_kernel(lowered.kernel));
       if (options_.trace) options_.trace("lower-kernel", print_kernel(lowered.kernel));
+      if (options_.schedule) {
+        INGOT_RETURN_IF_ERROR(apply_rules(ranged_passes().front(), lowered.kernel));
+      }
       lowered_.push_back(std::move(lowered));
     }
     return {};
@@ -208,31 +212,24 @@ class ProgramBuilder {
   Result<void> add_bands(FoundBands bands) {
     for (std::size_t s = 0; s < bands.kernels.size(); ++s) {
       BandStage& stage = bands.group.stages[s];
-      LoweredKernel& lowered = lowered_[bands.kernels[s]];
-      INGOT_RETURN_IF_ERROR(apply_rule_pass(ranged_passes().front(), stage.kernel));
       begins("apply-schedule");
-      stage.schedule = schedule_of(stage.kernel, lowered.is_constant, 0);
-      stage.schedule.widen.reset();
+      stage.schedule = schedule_of(stage.kernel, lowered_[bands.kernels[s]].is_constant, true);
       // Where elements are stored twice the operand must last until the end.
       if (stage.local[0] != kNoLocal && !stores_once(stage.schedule, stage.kernel)) {
         bands.group.locals[stage.local[0]].in_place_of = kNoLocal;
       }
     }
     begins("fuse-bands");
-    std::optional<FusedBands> fused = fuse_bands(bands.group, target_);
-    if (!fused) {
-      for (const std::uint32_t kernel : bands.kernels) INGOT_RETURN_IF_ERROR(add_kernel(kernel));
-      return {};
-    }
-    ScheduledKernel& scheduled = fused->kernel;
+    FusedBands fused = fuse_bands(bands.group, target_);
+    ScheduledKernel& scheduled = fused.kernel;
     INGOT_RETURN_IF_ERROR(validate_kernel(scheduled));
     if (options_.trace) options_.trace("fuse-bands", print_kernel(scheduled));
     ProgramCall call = call_of(bands.kernels.back(), scheduled);
     for (const std::uint32_t kernel : bands.kernels) {
       if (kernel != bands.kernels.back()) call.flops += lowered_[kernel].flops;
     }
-    for (std::size_t p = 0; p < fused->identity.size(); ++p) {
-      const std::uint32_t index = fused->identity[p];
+    for (std::size_t p = 0; p < fused.identity.size(); ++p) {
+      const std::uint32_t index = fused.identity[p];
       const KernelParameter& parameter = scheduled.parameters[p];
       const bool is_constant = plan_.buffers[index].kind == BufferKind::Constant;
       add_argument(call, p,
@@ -268,9 +265,11 @@ class ProgramBuilder {
 
   Result<void> add_kernel(std::uint32_t index_in_plan) {
     LoweredKernel& lowered = lowered_[index_in_plan];
-    if (options_.schedule) INGOT_RETURN_IF_ERROR(apply_rules(lowered.kernel));
+    if (options_.schedule) {
+      INGOT_RETURN_IF_ERROR(apply_rules(ranged_passes().back(), lowered.kernel));
+    }
     begins("apply-schedule");
-    const Schedule schedule = schedule_of(lowered.kernel, lowered.is_constant, largest_tile_);
+    const Schedule schedule = schedule_of(lowered.kernel, lowered.is_constant, false);
     INGOT_ASSIGN(ScheduledKernel scheduled, apply_schedule(lowered.kernel, schedule, target_));
     INGOT_RETURN_IF_ERROR(validate_kernel(scheduled));
     if (options_.trace) options_.trace("apply-schedule", print_kernel(scheduled));
@@ -297,14 +296,7 @@ class ProgramBuilder {
     if (options_.begins) options_.begins(std::string(pass));
   }
 
-  Result<void> apply_rules(RangedKernel& kernel) const {
-    for (const RangedPass& pass : ranged_passes()) {
-      INGOT_RETURN_IF_ERROR(apply_rule_pass(pass, kernel));
-    }
-    return {};
-  }
-
-  Result<void> apply_rule_pass(const RangedPass& pass, RangedKernel& kernel) const {
+  Result<void> apply_rules(const RangedPass& pass, RangedKernel& kernel) const {
     begins(pass.name);
     INGOT_ASSIGN(Rewritten rewritten, pass.run(kernel, options_.rules));
     kernel = std::move(rewritten.kernel);
@@ -313,12 +305,15 @@ class ProgramBuilder {
     return {};
   }
 
-  // A given schedule that does not fit is noted, so that all of them are told together.
+  // A given schedule that does not fit is noted, so that all of them are told together. A stage of
+  // bands has no memory of its own.
   Schedule schedule_of(const RangedKernel& kernel, const std::vector<bool>& is_constant,
-                       int largest_tile) {
+                       bool is_stage) {
+    const int largest_tile = is_stage ? 0 : largest_tile_;
     if (!options_.schedule) return plain_schedule(kernel);
     const std::uint64_t key = schedule_key(kernel, is_constant);
     const KernelSchedule* given = options_.find_schedule ? options_.find_schedule(key) : nullptr;
+    if (is_stage && given != nullptr && has_winograd(*given)) given = nullptr;  // of a whole kernel
     Result<Schedule> schedule =
         given == nullptr ? choose_schedule(kernel, is_constant, target_, largest_tile)
                          : parse_steps(given->steps, kernel, is_constant, target_, largest_tile);
@@ -326,11 +321,20 @@ class ProgramBuilder {
       note_failure(*given, std::move(schedule).error());
       return plain_schedule(kernel);
     }
+    if (is_stage) {
+      schedule->widen.reset();
+      schedule->ahead.reset();
+    }
     if (scheduled_.insert(key).second) {
       program_.schedules.push_back(
           {target_.name, key, kernel.name, to_steps(*schedule, kernel), {}, 0});
     }
     return *std::move(schedule);
+  }
+
+  static bool has_winograd(const KernelSchedule& given) {
+    return std::ranges::any_of(
+        given.steps, [](const std::string& step) { return step.starts_with("winograd"); });
   }
 
   void note_failure(const KernelSchedule& given, Failure failure) {

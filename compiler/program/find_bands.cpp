@@ -110,7 +110,8 @@ class BandFinder {
       if (members.size() > kMostKernels) return std::nullopt;
       const std::uint32_t last = *members.rbegin();
       for (const std::uint32_t member : std::set(members)) {
-        if (taken_[member]) return std::nullopt;
+        // What writes into a ring comes after all that read it, and so must their group.
+        if (taken_[member] || plan_.kernels[member].entry) return std::nullopt;
         if (member == last) continue;
         if (!may_be_local(result(member))) return std::nullopt;
         for (const std::uint32_t reader : readers_[result(member)]) {
@@ -149,6 +150,7 @@ class BandFinder {
         const std::optional<std::size_t> dimension = only_dimension(ranged_reader, site, by.range);
         if (!dimension) return std::nullopt;
         const ExprId coordinate = site.coordinates[*dimension];
+        if (follows_data(ranged_reader.pool, {coordinate})) return std::nullopt;
         const std::optional<std::int64_t> factor =
             linear_coefficient(ranged_reader.pool, coordinate, by.range);
         if (!factor || *factor < 1) return std::nullopt;
@@ -238,17 +240,41 @@ class BandFinder {
     return shape;
   }
 
-  // Where a kernel only replaces elements of its operand the operand's memory is counted once.
-  std::int64_t local_bytes(const std::set<std::uint32_t>& members,
+  // By kernel: the one whose result it may replace.
+  using Replaced = std::map<std::uint32_t, std::uint32_t>;
+
+  std::int64_t local_bytes(const std::set<std::uint32_t>& members, const Replaced& replaced,
                            const std::vector<Level>& levels) const {
     std::int64_t sum = 0;
     for (const std::uint32_t member : members) {
-      if (member == *members.rbegin() || replaces(member, members)) continue;
+      if (member == *members.rbegin() || takes_place(member, replaced, levels)) continue;
       Layout layout;
       const Shape shape = local_shape(member, levels, layout);
       sum += element_count(layout, shape) * size_bytes(DType::F32);
     }
     return sum;
+  }
+
+  // Whether bands of both hold the same elements: a window that reads the operand too makes its
+  // band wider.
+  bool takes_place(std::uint32_t kernel, const Replaced& replaced,
+                   const std::vector<Level>& levels) const {
+    const auto operand = replaced.find(kernel);
+    if (operand == replaced.end()) return false;
+    return std::ranges::all_of(levels, [&](const Level& level) {
+      const Reach &own = level.reaches.at(kernel), &other = level.reaches.at(operand->second);
+      return own.factor == other.factor && own.offset == other.offset && own.more == other.more;
+    });
+  }
+
+  Replaced find_replaced(const std::set<std::uint32_t>& members) const {
+    Replaced replaced;
+    for (const std::uint32_t member : members) {
+      if (member == *members.rbegin()) break;
+      const std::optional<std::uint32_t> operand = replaces(member, members);
+      if (operand) replaced[member] = *writers_[*operand].begin();
+    }
+    return replaced;
   }
 
   // The parameter whose elements it reads only at the places where it stores, for the last time.
@@ -285,9 +311,9 @@ class BandFinder {
     return found;
   }
 
-  // Bands of outer ranges first, of one turn each while even that is too much. Few enough for all
-  // workers.
-  std::vector<Level> choose_sizes(const std::set<std::uint32_t>& members,
+  // Bands of outer ranges first, of one turn each while even that is too much, and as many bands as
+  // there are workers. Nothing if no band is small enough.
+  std::vector<Level> choose_sizes(const std::set<std::uint32_t>& members, const Replaced& replaced,
                                   std::vector<Level> candidates) const {
     const std::int64_t budget = target_.l2_bytes / kPartOfSecondCache;
     std::vector<Level> levels;
@@ -298,7 +324,7 @@ class BandFinder {
       Level& own = levels.back();
       const auto fits = [&](std::int64_t size) {
         own.size = size;
-        return local_bytes(members, levels) <= budget;
+        return local_bytes(members, replaced, levels) <= budget;
       };
       if (!fits(1)) {
         outer *= own.extent;
@@ -315,18 +341,19 @@ class BandFinder {
         }
       }
       // Somewhat smaller ones may spread more evenly.
+      std::int64_t best = size;
       double least = std::numeric_limits<double>::infinity();
       for (std::int64_t smaller = size; smaller * 2 > size; --smaller) {
         own.size = smaller;
         const double twice = computed_twice(members, levels);
         if (twice >= least) continue;
         least = twice;
-        most = smaller;
+        best = smaller;
       }
-      own.size = most;
-      break;
+      own.size = best;
+      return levels;
     }
-    return levels;
+    return {};
   }
 
   static bool shares_a_dimension(const Level& level, const std::vector<Level>& others) {
@@ -391,12 +418,14 @@ class BandFinder {
       if (reaches) candidates.push_back(Level{*std::move(reaches), 1, range.extent});
     }
     if (candidates.empty()) return std::nullopt;
-    const std::vector<Level> levels = choose_sizes(members, std::move(candidates));
+    const Replaced replaced = find_replaced(members);
+    const std::vector<Level> levels = choose_sizes(members, replaced, std::move(candidates));
+    if (levels.empty()) return std::nullopt;
     const double now = cycles_saved(members) - computed_twice(members, levels);
     double all = 0;
     for (const std::uint32_t member : members) all += cycles(member);
     if (now <= saved || now < kLeastSaving * all) return std::nullopt;
-    std::optional<FoundBands> found = make_group(members, levels);
+    std::optional<FoundBands> found = make_group(members, replaced, levels);
     if (found) saved = now;
     return found;
   }
@@ -404,6 +433,7 @@ class BandFinder {
   // --- the group
 
   std::optional<FoundBands> make_group(const std::set<std::uint32_t>& members,
+                                       const Replaced& replaced,
                                        const std::vector<Level>& levels) const {
     FoundBands found;
     found.kernels.assign(members.begin(), members.end());
@@ -416,13 +446,33 @@ class BandFinder {
       if (member == *members.rbegin()) break;
       locals.emplace(result(member), static_cast<std::uint32_t>(locals.size()));
       found.group.locals.push_back(local_of(member, levels));
-      const std::optional<std::uint32_t> replaced = replaces(member, members);
-      if (replaced) found.group.locals.back().in_place_of = locals.at(*replaced);
+      if (takes_place(member, replaced, levels)) {
+        found.group.locals.back().in_place_of = locals.at(result(replaced.at(member)));
+      }
     }
     for (const std::uint32_t member : members) {
       found.group.stages.push_back(stage_of(member, levels, locals, found.group.locals));
     }
+    if (most_parameters(members, locals) > kMostBandParameters) return std::nullopt;
     return found;
+  }
+
+  // Constants may be packed for each kernel.
+  std::size_t most_parameters(const std::set<std::uint32_t>& members,
+                              const std::map<std::uint32_t, std::uint32_t>& locals) const {
+    std::size_t constants = 0;
+    std::set<std::uint32_t> others;
+    for (const std::uint32_t member : members) {
+      for (const std::uint32_t buffer : kernels_[member].buffers) {
+        if (locals.contains(buffer)) continue;
+        if (plan_.buffers[buffer].kind == BufferKind::Constant) {
+          ++constants;
+        } else {
+          others.insert(buffer);
+        }
+      }
+    }
+    return constants + others.size();
   }
 
   LocalArray local_of(std::uint32_t kernel, const std::vector<Level>& levels) const {

@@ -18,9 +18,9 @@ using Names = std::vector<std::string>;
 // R50: no rule runs at -O0, only what turns a graph into loops.
 const Names kPlainPasses = {"sort-nodes",   "fold-constants", "widen-halves", "make-plan",
                             "lower-kernel", "apply-schedule", "plan-memory"};
-const Names kAllPasses = {"sort-nodes",     "fold-constants", "to-double",      "widen-halves",
-                          "make-plan",      "lower-kernel",   "fuse-bands",     "simplify-reduces",
-                          "arrange-ranges", "apply-schedule", "share-in-place", "plan-memory"};
+const Names kAllPasses = {"sort-nodes",     "fold-constants", "to-double",        "widen-halves",
+                          "make-plan",      "lower-kernel",   "simplify-reduces", "fuse-bands",
+                          "arrange-ranges", "apply-schedule", "share-in-place",   "plan-memory"};
 
 Names with_code(Names names) {
   names.emplace_back("code");
