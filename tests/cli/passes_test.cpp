@@ -349,6 +349,7 @@ TEST(Pass, RunsOnTextOfItsLevel) {
       {"make-plan", {"g", "plan @graph {"}},
       {"lower-kernel", {"g", "ranged kernel"}},
       {"simplify-reduces", {"k", "store y[a] = load x[a]"}},
+      {"fuse-bands", {"g", "; no groups"}},
       {"arrange-ranges", {"k", "reduce i: 5"}},
       {"apply-schedule", {"k", "scheduled kernel k"}},
       {"share-in-place", {"p", "program \""}},
