@@ -71,14 +71,8 @@ class WinogradApplier : KernelScheduler {
     product_stride_ = odd(tiles_ * vectors_);
     inputs_ = add_worker_array("inputs", frequencies_ * input_stride_, step_.block);
     products_ = add_worker_array("products", frequencies_ * product_stride_, lanes_);
-    KernelParameter memory;
-    memory.name = "worker";
-    memory.dtype = DType::F32;
-    memory.shape = {target_.workers,
-                    frequencies_ * (input_stride_ * step_.block + product_stride_ * lanes_)};
-    memory.layout = Layout::row_major(2);
-    memory.access = Access::Write;
-    out_.parameters.push_back(std::move(memory));
+    out_.parameters.push_back(worker_memory(
+        target_, frequencies_ * (input_stride_ * step_.block + product_stride_ * lanes_)));
   }
 
   std::uint32_t add_worker_array(std::string name, std::int64_t elements, std::int64_t lanes) {

@@ -35,12 +35,8 @@ class BandFuser {
         array.parameter = static_cast<std::uint32_t>(out().parameters.size());
       }
     }
-    KernelParameter memory;
-    memory.name = "worker";
-    memory.shape = {target_.workers, group_.local_bytes() / size_bytes(DType::F32)};
-    memory.layout = Layout::row_major(2);
-    memory.access = Access::Write;
-    out().parameters.push_back(std::move(memory));
+    out().parameters.push_back(
+        worker_memory(target_, group_.local_bytes() / size_bytes(DType::F32)));
     INGOT_CHECK(fused_.identity.size() <= kMostBandParameters, "too many parameters");
     out().body = {Statement{ForStatement{0, std::move(body_)}}};
     return std::move(fused_);

@@ -159,7 +159,7 @@ class Chooser {
     });
   }
 
-  std::int64_t accumulators() const { return target_.vector_registers >= 32 ? 28 : 12; }
+  std::int64_t accumulators() const { return target_.vector_registers >= kManyRegisters ? 28 : 12; }
 
   void choose_vectors_per_tile(VectorStep& step) const {
     if (is_depthwise(step.range) && target_.vector_registers < kManyRegisters) {
@@ -233,9 +233,9 @@ class Chooser {
   // Lanes over the reduce: every load serves all elements of the tile that do not move it. Other
   // reductions get a few sums that do not wait for each other.
   void choose_dot_tiles() {
-    const std::int64_t side = !accesses_.is_contraction()      ? 4
-                              : target_.vector_registers >= 32 ? 4
-                                                               : 3;
+    const std::int64_t side = !accesses_.is_contraction()                  ? 4
+                              : target_.vector_registers >= kManyRegisters ? 4
+                                                                           : 3;
     for (auto range = accesses_.output_ranges().rbegin(); range != accesses_.output_ranges().rend();
          ++range) {
       if (schedule_.tiles.size() == (accesses_.is_contraction() ? 2 : 1)) break;
@@ -254,8 +254,7 @@ class Chooser {
            });
   }
 
-  // Elements of the smallest block, if the planes of a block do not
-  // stay in the first cache: 1 otherwise.
+  // Elements of the smallest block, if its planes do not stay in the first cache: 1 otherwise.
   std::int64_t block_of_large_planes() const {
     std::int64_t smallest = std::numeric_limits<std::int64_t>::max(), planes = 0;
     for (const AccessSite& site : accesses_.sites()) {
@@ -273,9 +272,9 @@ class Chooser {
 
   // Depthwise: neighbours share what they load, but only in registers. A tile of few pixels with a
   // row of the window written out loads each pixel once (measured on 32 registers: 1.1 to 2.3 times
-  // as fast as long rows turn by turn). With 16, where
-  // planes leave the first cache, a tile is as wide as a block of channels: a line that is read in
-  // parts is fetched for each of them (1.2 to 1.6 times as fast).
+  // as fast as long rows turn by turn). With 16, where planes leave the first cache, a tile is as
+  // wide as a block of channels: a line that is read in parts is fetched for each of them (1.2 to
+  // 1.6 times as fast).
   bool slides_windows() const {
     return target_.vector_registers >= kManyRegisters && schedule_.vector &&
            schedule_.vector->vectors == 1 && is_depthwise(schedule_.vector->range);

@@ -8,6 +8,16 @@
 
 namespace ingot {
 
+KernelParameter worker_memory(const Target& target, std::int64_t elements) {
+  KernelParameter memory;
+  memory.name = "worker";
+  memory.dtype = DType::F32;
+  memory.shape = {target.workers, elements};
+  memory.layout = Layout::row_major(2);
+  memory.access = Access::Write;
+  return memory;
+}
+
 KernelScheduler::KernelScheduler(const RangedKernel& kernel, const Schedule& schedule,
                                  const Target& target)
     : source_(kernel), schedule_(schedule), target_(target) {
@@ -223,12 +233,7 @@ Block KernelScheduler::widen_panel(const Schedule::Packing& packing, std::int64_
   array.parameter = static_cast<std::uint32_t>(out_.parameters.size());
   const auto index = static_cast<std::uint32_t>(out_.registers.size());
   out_.registers.push_back(std::move(array));
-  KernelParameter memory;
-  memory.name = "worker";
-  memory.shape = {target_.workers, elements};
-  memory.layout = Layout::row_major(2);
-  memory.access = Access::Write;
-  out_.parameters.push_back(std::move(memory));
+  out_.parameters.push_back(worker_memory(target_, elements));
   const std::uint32_t turn = add_variable("w", elements / lanes, LoopKind::Serial);
   const std::uint32_t lane = add_variable("v", lanes, LoopKind::Vector);
   const ExprId place = pool().add(pool().mul(pool().variable(turn), lanes), pool().variable(lane));

@@ -15,6 +15,9 @@
 
 namespace ingot {
 
+// The parameter in which arrays of the workers lie: f32, a row for each.
+[[nodiscard]] KernelParameter worker_memory(const Target& target, std::int64_t elements);
+
 class KernelScheduler {
  protected:
   KernelScheduler(const RangedKernel& kernel, const Schedule& schedule, const Target& target);

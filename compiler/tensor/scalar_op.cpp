@@ -132,18 +132,7 @@ int operations(ScalarOp op) {
   }
 }
 
-bool is_transcendental(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::Exp:
-    case ScalarOp::Log:
-    case ScalarOp::Sin:
-    case ScalarOp::Cos:
-    case ScalarOp::Tanh:
-    case ScalarOp::Sigmoid:
-    case ScalarOp::SigmoidInSteps:
-    case ScalarOp::Erf: return true;
-    default: return false;
-  }
-}
+// Everything else is one operation, or a multiplication and an addition.
+bool is_transcendental(ScalarOp op) { return operations(op) > 2; }
 
 }  // namespace ingot

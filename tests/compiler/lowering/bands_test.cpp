@@ -11,21 +11,10 @@
 #include "compiler/graph/builder.h"
 #include "compiler/program/build_program.h"
 #include "compiler/program/check_kernels.h"
+#include "tests/support/interpreted_code.h"
 
 namespace ingot {
 namespace {
-
-class InterpretedCode final : public LoadedCode {
- public:
-  explicit InterpretedCode(const Program& program) : program_(program) {}
-  Result<void> run(std::size_t entry, std::span<std::byte* const> buffers, std::uint32_t) override {
-    INGOT_RETURN_IF_ERROR(interpret(*program_.kernels[entry], buffers));
-    return {};
-  }
-
- private:
-  const Program& program_;
-};
 
 // Caches so small that everything leaves them.
 Target small_caches(std::int64_t l2_bytes) {

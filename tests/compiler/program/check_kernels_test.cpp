@@ -12,17 +12,19 @@
 #include "compiler/graph/evaluate_element.h"
 #include "compiler/program/build_program.h"
 #include "tests/support/graph_interpreter.h"
+#include "tests/support/interpreted_code.h"
 
 namespace ingot {
 namespace {
 
-// Kernels by the interpreter; the outputs of one call are then changed a little.
-class InterpretedCode final : public LoadedCode {
+// The outputs of one call are changed a little.
+class SpoiledCode final : public InterpretedCode {
  public:
-  explicit InterpretedCode(const Program& program) : program_(program) {}
+  using InterpretedCode::InterpretedCode;
 
-  Result<void> run(std::size_t entry, std::span<std::byte* const> buffers, std::uint32_t) override {
-    INGOT_RETURN_IF_ERROR(interpret(*program_.kernels[entry], buffers));
+  Result<void> run(std::size_t entry, std::span<std::byte* const> buffers,
+                   std::uint32_t turns) override {
+    INGOT_RETURN_IF_ERROR(InterpretedCode::run(entry, buffers, turns));
     if (calls_++ == spoiled_call) {
       const KernelParameter& out = program_.kernels[entry]->parameters[0];
       auto* const elements = reinterpret_cast<float*>(buffers[0]);
@@ -37,7 +39,6 @@ class InterpretedCode final : public LoadedCode {
   float spoiled_share = 0, spoiled_offset = 0;
 
  private:
-  const Program& program_;
   int calls_ = 0;
 };
 
@@ -102,7 +103,7 @@ TEST(CheckKernels, RightCodePasses) {
 TEST(CheckKernels, NamesTheFirstCallThatIsWrong) {
   const Built built(network());
   for (std::size_t call = 0; call < built.plan.kernels.size(); ++call) {
-    InterpretedCode code(built.program);
+    SpoiledCode code(built.program);
     code.spoiled_call = static_cast<int>(call);
     code.spoiled_offset = 1e-3F;
     const auto counts = built.check(code);
@@ -117,7 +118,7 @@ TEST(CheckKernels, NamesTheFirstCallThatIsWrong) {
 
 TEST(CheckKernels, RoundingErrorsAreNoMistake) {
   const Built built(network());
-  InterpretedCode code(built.program);
+  SpoiledCode code(built.program);
   code.spoiled_call = static_cast<int>(built.plan.kernels.size()) - 1;  // the softmax
   code.spoiled_share = 1e-7F;
   EXPECT_TRUE(built.check(code));
