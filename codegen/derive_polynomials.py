@@ -109,6 +109,14 @@ def main():
     polynomial("kExpF64", exp_q, lambda t: t ** 2 / m.exp(t), -edge, edge, 9, 53,
                "(e^t - 1 - t) / t^2 on +-ln(2)/2, against e^t")
 
+    for count, name in ((8, "Eighths"), (16, "Sixteenths")):
+        edge = ln2 / (2 * count) * mpf("1.0001")
+        polynomial(f"kExp{name}F32", exp_q, lambda t: t ** 2 / m.exp(t), -edge, edge, 1, 24,
+                   f"(e^t - 1 - t) / t^2 on +-ln(2)/{2 * count}, against e^t")
+        print_constants(f"kPowerOf{name}F32",
+                        [rounded(mpf(2) ** (mpf(i) / count), 24) for i in range(count)],
+                        f"2^(i/{count})")
+
     log_p = near_zero(lambda t: (m.log1p(t) - t + t ** 2 / 2) / t ** 3,
                       lambda t: one / 3 - t / 4 + t ** 2 / 5 - t ** 3 / 6)
     low, high = m.sqrt(one / 2) - 1, m.sqrt(mpf(2)) - 1

@@ -1,16 +1,20 @@
 // exp, log, sin, cos, tanh and erf of single and double precision, as plain IEEE operations.
 //
-// Nothing is called and nothing is looked up, except for angles so large that pi/2 must be known to
-// more than 64 bits. Strict nodes use additions and multiplications only, in one order, so that the
-// bits are equal on every target; relaxed nodes fuse a multiplication with the addition that
-// follows it where the target can. Special values come out of the arithmetic where possible and by
-// selection otherwise; there is no branch but the one around large angles. Error bounds:
-// docs/math.md.
+// Nothing is called. Looked up are pi/2 for angles so large that more than 64 bits of it matter,
+// and powers of two where a target permutes a register of them in one instruction. Strict nodes use
+// additions and multiplications only, in one order, so that the bits are equal on every target;
+// relaxed nodes fuse a multiplication with the addition that follows it where the target can.
+// Special values come out of the arithmetic where possible and by selection otherwise; there is no
+// branch but the one around large angles. Error bounds: docs/math.md.
+#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
+#include <bit>
+#include <numeric>
 #include <span>
+#include <vector>
 
 #include "codegen/emit_operations.h"
 #include "codegen/math_coefficients.h"
@@ -64,6 +68,24 @@ constexpr double kSigmoidHigh = 87;
 constexpr double kSigmoidStepsHigh = 18;
 
 enum class Sign { Plus, Minus };
+
+// Powers of two in one register, and what is left of e^x between them.
+struct PowerTable {
+  std::span<const double> powers;  // 2^(i / size)
+  std::span<const double> exp;     // as kExpF32, for |r| <= ln(2) / (2 size)
+  llvm::Intrinsic::ID permutation;
+
+  [[nodiscard]] constexpr unsigned size() const { return static_cast<unsigned>(powers.size()); }
+  // By which an index is shifted, so that its whole part is added to an exponent.
+  [[nodiscard]] constexpr unsigned place() const {
+    return static_cast<unsigned>(kSingle.fraction_bits - std::countr_zero(size()));
+  }
+};
+
+constexpr PowerTable kEighths = {kPowerOfEighthsF32, kExpEighthsF32,
+                                 llvm::Intrinsic::x86_avx2_permd};
+constexpr PowerTable kSixteenths = {kPowerOfSixteenthsF32, kExpSixteenthsF32,
+                                    llvm::Intrinsic::x86_avx512_permvar_si_512};
 
 class MathEmitter {
  public:
@@ -142,11 +164,20 @@ class MathEmitter {
     Value* shifted;         // the exponent stands in the low bits, above those of `round`
     Value* whole_exponent;  // as a float
   };
-  Exponential exponential(Value* x, Sign sign, double round);
+  Exponential exponential(Value* x, Sign sign, double round, std::span<const double> coefficients);
+  [[nodiscard]] Exponential exponential(Value* x, Sign sign, double round) {
+    return exponential(x, sign, round, format_.exp);
+  }
   [[nodiscard]] Value* exponent(const Exponential& e) {
     return builder_.CreateSub(bits(e.shifted), integer(format_.round_bits));
   }
+  [[nodiscard]] bool has_feature(const char* feature) const {
+    return std::ranges::find(emission_.target.llvm_features, feature) !=
+           emission_.target.llvm_features.end();
+  }
   [[nodiscard]] bool has_scaling() const;
+  [[nodiscard]] const PowerTable* power_table() const;
+  Value* looked_up(const PowerTable& table, Value* index);
   Value* scaled(const Exponential& e);
   Value* exp_in_range(Value* x, Sign sign = Sign::Plus);
   Angle reduce_single(Value* x);
@@ -169,13 +200,14 @@ class MathEmitter {
 // y = n ln 2 + r with |r| <= ln(2)/2; e^r = 1 + r + r^2 q(r). n is taken from the low bits of
 // y/ln 2 + round, where the addition has rounded it. y is x or -x; then the same with -r, so that
 // every operation gives the same bits as after a negation.
-MathEmitter::Exponential MathEmitter::exponential(Value* x, Sign sign, double round) {
+MathEmitter::Exponential MathEmitter::exponential(Value* x, Sign sign, double round,
+                                                  std::span<const double> coefficients) {
   const double one = sign == Sign::Minus ? -1 : 1;
   Value* const shifted = multiply_add(x, number(one * 0x1.71547652b82fep+0), number(round));
   Value* const n = builder_.CreateFSub(shifted, number(round));
   Value* r = multiply_add(n, number(-one * format_.ln2[0]), x);
   r = multiply_add(n, number(-one * format_.ln2[1]), r);
-  Value* const q = polynomial(format_.exp, r, sign);
+  Value* const q = polynomial(coefficients, r, sign);
   Value* const linear = sign == Sign::Minus ? builder_.CreateFNeg(r) : r;
   Value* const tail = multiply_add(builder_.CreateFMul(r, r), q, linear);
   return {tail, builder_.CreateFAdd(tail, number(1.0)), shifted, n};
@@ -184,9 +216,7 @@ MathEmitter::Exponential MathEmitter::exponential(Value* x, Sign sign, double ro
 // AVX-512 multiplies by a power of two in one instruction, with the one rounding that the product
 // has in any case.
 bool MathEmitter::has_scaling() const {
-  return std::ranges::find(emission_.target.llvm_features, "+avx512f") !=
-             emission_.target.llvm_features.end() &&
-         type_->isVectorTy() && type_->getPrimitiveSizeInBits() == 512;
+  return has_feature("+avx512f") && type_->isVectorTy() && type_->getPrimitiveSizeInBits() == 512;
 }
 
 Value* MathEmitter::scaled(const Exponential& e) {
@@ -198,8 +228,56 @@ Value* MathEmitter::scaled(const Exponential& e) {
                                    llvm::Constant::getAllOnesValue(mask), builder_.getInt32(4)});
 }
 
+// Null where the target permutes no register by the lanes of another, or every bit is promised.
+const PowerTable* MathEmitter::power_table() const {
+  if (!fuses_ || !is_single()) return nullptr;
+  if (has_feature("+avx512f")) return &kSixteenths;
+  return has_feature("+avx2") ? &kEighths : nullptr;
+}
+
+// The bits of powers[index mod size] less index mod size at `place`, where index << place is added.
+Value* MathEmitter::looked_up(const PowerTable& table, Value* index) {
+  std::vector<std::uint32_t> entries;
+  for (const double power : table.powers) {
+    const auto i = static_cast<std::uint32_t>(entries.size());
+    entries.push_back(std::bit_cast<std::uint32_t>(static_cast<float>(power)) -
+                      (i << table.place()));
+  }
+  Value* const constants = llvm::ConstantDataVector::get(builder_.getContext(), entries);
+
+  const auto* const vector = llvm::dyn_cast<llvm::FixedVectorType>(index->getType());
+  const unsigned lanes = vector != nullptr ? vector->getNumElements() : 1;
+  Value* const lane_index =
+      vector != nullptr ? index
+                        : builder_.CreateInsertElement(
+                              llvm::PoisonValue::get(llvm::FixedVectorType::get(integer_, 1)),
+                              index, std::uint64_t{0});
+  // As many lanes at a time as the table has.
+  std::vector<Value*> parts;
+  for (unsigned first = 0; first < lanes; first += table.size()) {
+    std::vector<int> picked(table.size(), llvm::PoisonMaskElem);
+    const unsigned count = std::min(table.size(), lanes - first);
+    std::iota(picked.begin(), picked.begin() + count, static_cast<int>(first));
+    parts.push_back(builder_.CreateIntrinsic(
+        table.permutation, {}, {constants, builder_.CreateShuffleVector(lane_index, picked)}));
+  }
+  Value* const all = llvm::concatenateVectors(builder_, parts);
+  if (vector == nullptr) return builder_.CreateExtractElement(all, std::uint64_t{0});
+  std::vector<int> picked(lanes);
+  std::iota(picked.begin(), picked.end(), 0);
+  return builder_.CreateShuffleVector(all, picked);
+}
+
 // e^x or e^-x, for results that are normal numbers.
 Value* MathEmitter::exp_in_range(Value* x, Sign sign) {
+  if (const PowerTable* const table = power_table()) {
+    // x / ln 2 is rounded to a multiple of 1 / size, which stands in the low bits.
+    const Exponential e = exponential(x, sign, format_.round / table->size(), table->exp);
+    Value* const shifted = bits(e.shifted);
+    Value* const power = from_bits(builder_.CreateAdd(looked_up(*table, shifted),
+                                                      builder_.CreateShl(shifted, table->place())));
+    return multiply_add(e.tail, power, power);
+  }
   if (has_scaling()) return scaled(exponential(x, sign, format_.round));
   if (fuses_ && is_single()) {
     // The bias is part of the constant: a shift makes the power of it. An odd bias rounds ties the

@@ -25,6 +25,28 @@ inline constexpr double kExpF64[] = {
     0x1.6c16c1852c01cp-10, 0x1.a01a014498ae6p-13, 0x1.a01997c656a0fp-16, 0x1.71deec62e8918p-19,
     0x1.28af42a60c9fap-22, 0x1.add773f1864b3p-26,
 };
+// (e^t - 1 - t) / t^2 on +-ln(2)/16, against e^t; error below 2^-25.2
+inline constexpr double kExpEighthsF32[] = {
+    0x1.00088a0000000p-1,
+    0x1.5559100000000p-3,
+};
+// 2^(i/8)
+inline constexpr double kPowerOfEighthsF32[] = {
+    0x1.0000000000000p+0, 0x1.172b840000000p+0, 0x1.306fe00000000p+0, 0x1.4bfdae0000000p+0,
+    0x1.6a09e60000000p+0, 0x1.8ace540000000p+0, 0x1.ae89fa0000000p+0, 0x1.d5818e0000000p+0,
+};
+// (e^t - 1 - t) / t^2 on +-ln(2)/32, against e^t; error below 2^-29.2
+inline constexpr double kExpSixteenthsF32[] = {
+    0x1.0002220000000p-1,
+    0x1.5556400000000p-3,
+};
+// 2^(i/16)
+inline constexpr double kPowerOfSixteenthsF32[] = {
+    0x1.0000000000000p+0, 0x1.0b55860000000p+0, 0x1.172b840000000p+0, 0x1.2387a60000000p+0,
+    0x1.306fe00000000p+0, 0x1.3dea640000000p+0, 0x1.4bfdae0000000p+0, 0x1.5ab07e0000000p+0,
+    0x1.6a09e60000000p+0, 0x1.7a11480000000p+0, 0x1.8ace540000000p+0, 0x1.9c49180000000p+0,
+    0x1.ae89fa0000000p+0, 0x1.c199be0000000p+0, 0x1.d5818e0000000p+0, 0x1.ea4afa0000000p+0,
+};
 // (ln(1+t) - t + t^2/2) / t^3 on sqrt(1/2)-1..sqrt(2)-1, against ln(1+t); error below 2^-27.1
 inline constexpr double kLogF32[] = {
     0x1.5555640000000p-2, -0x1.00023c0000000p-2, 0x1.9998600000000p-3, -0x1.5467900000000p-3,
