@@ -114,28 +114,38 @@ class Applier : KernelScheduler {
 
   // --- one tile
 
-  // Full tiles and, where the vectors do not fill the last one, a smaller body for it.
+  // Full tiles and, where the vectors do not fill the last one or one of them is narrow, another
+  // body for it.
   Block tile_bodies() {
-    if (!schedule_.vector) return tile_body(1);
+    if (!schedule_.vector) return tile_body(1, 1);
     const VectorStep& vector = *schedule_.vector;
     const std::int64_t in_all = (extent(vector.range) + vector.lanes - 1) / vector.lanes;
-    const std::int64_t full = in_all / vector.vectors;
-    const std::int64_t rest = in_all % vector.vectors;
-    if (vector.tail == Tail::Overlap || rest == 0) return tile_body(vector.vectors);
-    if (full == 0) return tile_body(static_cast<int>(rest));
+    const int last_lanes = vector.last_lanes(extent(vector.range));
+    std::int64_t full = in_all / vector.vectors;
+    std::int64_t rest = in_all % vector.vectors;
+    if (vector.tail == Tail::Narrow && rest == 0) {
+      --full;
+      rest = vector.vectors;
+    }
+    if (vector.tail == Tail::Overlap || rest == 0) return tile_body(vector.vectors, vector.lanes);
+    if (full == 0) return tile_body(rest, last_lanes);
     const ExprId block = block_[vector.range];
     const std::array<ExprId, 2> is_full{block, pool().index(full)};
     const std::array<ExprId, 2> is_rest{pool().index(full), block};
     Block body;
     const ExprId first = pool().scalar(ScalarOp::Lt, is_full);
-    body.push_back(Statement{IfStatement{first, tile_body(vector.vectors)}});
+    body.push_back(Statement{IfStatement{first, tile_body(vector.vectors, vector.lanes)}});
     const ExprId last = pool().scalar(ScalarOp::Le, is_rest);
-    body.push_back(Statement{IfStatement{last, tile_body(static_cast<int>(rest))}});
+    body.push_back(Statement{IfStatement{last, tile_body(rest, last_lanes)}});
     return body;
   }
 
-  Block tile_body(int vectors) {
-    vectors_ = vectors;
+  Block tile_body(std::int64_t vectors, int last_lanes) {
+    parts_.clear();
+    const bool is_narrow = last_lanes < lanes();
+    const std::int64_t wide = is_narrow ? vectors - 1 : vectors;
+    if (wide > 0) parts_.push_back(Part{0, wide, lanes()});
+    if (is_narrow) parts_.push_back(Part{wide, 1, last_lanes});
     reduced_.clear();
     Block body;
     for (std::uint32_t i = 0; i < source_.pool.size(); ++i) {
@@ -183,58 +193,72 @@ class Applier : KernelScheduler {
     return reachable_[reduce.index];
   }
 
-  // Declares the unrolled and vector variables of a tile and sets the coordinates they move.
-  void open_tile() {
-    tile_variables_.clear();
-    element_ = pool().index(0);
-    lane_ = pool().index(0);
-    forget_translations();
-    for (const TileStep& tile : schedule_.tiles) {
-      const std::uint32_t variable = add_variable(
-          fmt::format("{}t", source_.ranges[tile.range].name), tile.size, LoopKind::Unroll);
-      tile_variables_.push_back(variable);
-      count_element(variable, tile.size);
-      set_coordinate(tile.range, pool().add(base_[tile.range], pool().variable(variable)));
-    }
-    if (!schedule_.vector) return;
-    const VectorStep& vector = *schedule_.vector;
-    ExprId coordinate = base_[vector.range];
-    if (vectors_ > 1) {
-      const std::uint32_t variable = add_variable("j", vectors_, LoopKind::Unroll);
-      tile_variables_.push_back(variable);
-      count_element(variable, vectors_);
-      coordinate = pool().add(coordinate, pool().mul(pool().variable(variable), vector.lanes));
-    }
-    const std::uint32_t variable = add_variable("v", vector.lanes, LoopKind::Vector);
-    tile_variables_.push_back(variable);
-    lane_ = pool().variable(variable);
-    set_coordinate(vector.range, pool().add(coordinate, lane_));
-  }
+  // Vectors of a tile that have the same lanes.
+  struct Part {
+    std::int64_t first = 0, vectors = 1;
+    std::int64_t lanes = 1;
+  };
 
-  void count_element(std::uint32_t variable, std::int64_t count) {
-    element_ = pool().add(pool().mul(element_, count), pool().variable(variable));
-  }
-
-  // Accumulators of a tile.
-  std::int64_t elements() const {
-    std::int64_t count = vectors_;
-    for (const TileStep& tile : schedule_.tiles) count *= tile.size;
-    return count;
-  }
   std::int64_t lanes() const { return schedule_.vector ? schedule_.vector->lanes : 1; }
 
-  // The loops of a tile, with variables of their own, around one statement.
+  // Accumulators of a tile: the array of its first part.
+  std::uint32_t add_accumulators(DType dtype, std::int64_t lanes_of_reduce = 1) {
+    std::int64_t tiles = 1;
+    for (const TileStep& tile : schedule_.tiles) tiles *= tile.size;
+    const auto first = static_cast<std::uint32_t>(out_.registers.size());
+    for (const Part& part : parts_) {
+      add_registers(dtype, tiles * part.vectors, part.lanes * lanes_of_reduce);
+    }
+    return first;
+  }
+
+  // The loops of a tile, with variables of their own, around one statement; it is made once per
+  // part, with the coordinates set.
   template <typename Make>
   Block in_tile(const Make& make) {
-    open_tile();
-    Block body;
-    body.push_back(make());
-    for (auto variable = tile_variables_.rbegin(); variable != tile_variables_.rend(); ++variable) {
-      Block outer;
-      outer.push_back(loop(*variable, std::move(body)));
-      body = std::move(outer);
+    std::vector<std::uint32_t> variables;
+    ExprId element = pool().index(0);
+    const auto open = [&](std::string name, std::int64_t count) {
+      variables.push_back(add_variable(std::move(name), count, LoopKind::Unroll));
+      element = pool().add(pool().mul(element, count), pool().variable(variables.back()));
+      return pool().variable(variables.back());
+    };
+    const auto close = [&](std::size_t from, Block body) {
+      for (; variables.size() > from; variables.pop_back()) {
+        Block outer;
+        outer.push_back(loop(variables.back(), std::move(body)));
+        body = std::move(outer);
+      }
+      return body;
+    };
+    forget_translations();
+    for (const TileStep& tile : schedule_.tiles) {
+      const ExprId turn = open(fmt::format("{}t", source_.ranges[tile.range].name), tile.size);
+      set_coordinate(tile.range, pool().add(base_[tile.range], turn));
     }
-    return body;
+    const std::size_t tiles = variables.size();
+    const ExprId of_tile = element;
+    Block parts;
+    for (part_ = 0; part_ < parts_.size(); ++part_) {
+      const Part& part = parts_[part_];
+      element = of_tile;
+      lane_ = pool().index(0);
+      if (schedule_.vector) {
+        ExprId vector = pool().index(part.first);
+        if (part.vectors > 1) vector = pool().add(vector, open("j", part.vectors));
+        variables.push_back(add_variable("v", part.lanes, LoopKind::Vector));
+        lane_ = pool().variable(variables.back());
+        const std::uint32_t range = schedule_.vector->range;
+        set_coordinate(range,
+                       pool().add(pool().add(base_[range], pool().mul(vector, lanes())), lane_));
+      }
+      element_ = element;
+      Block body;
+      body.push_back(make());
+      append(parts, close(tiles, std::move(body)));
+    }
+    part_ = 0;
+    return close(0, std::move(parts));
   }
 
   // --- reduces
@@ -246,13 +270,13 @@ class Applier : KernelScheduler {
   Block reduce_block(ExprId id) {
     const Expr& reduce = source_.pool[id];
     if (schedule_.vector_reduce) return vector_reduce_block(id);
-    const std::uint32_t array = add_registers(reduce.dtype, elements(), lanes());
-    Block body = in_tile([&] { return set(array, element_, lane_, start_value(reduce)); });
+    const std::uint32_t array = add_accumulators(reduce.dtype);
+    Block body = in_tile([&] { return set(array + part_, element_, lane_, start_value(reduce)); });
     if (is_long_sum(reduce)) {
-      open_partial_sums(reduce, array, lanes(), depth_of_partial_sums(), body);
+      open_partial_sums(reduce, array, 1, depth_of_partial_sums(), body);
     }
     append(body, reduce_loops(reduce, 0, [&] {
-             return in_tile([&] { return accumulate(reduce, array, element_, lane_); });
+             return in_tile([&] { return accumulate(reduce, array + part_, element_, lane_); });
            }));
     append(body, end_of_partial_sum(reduce));
     reduced_[id] = partial_ ? partial_->total : array;
@@ -264,7 +288,8 @@ class Applier : KernelScheduler {
 
   struct PartialSums {
     std::uint32_t array = 0, total = 0;
-    std::size_t depth = 0;  // a turn of this loop, or of its blocks, ends a partial sum
+    std::int64_t lanes = 1;  // over the reduce
+    std::size_t depth = 0;   // a turn of this loop, or of its blocks, ends a partial sum
   };
 
   bool is_long_sum(const Expr& reduce) const {
@@ -301,10 +326,11 @@ class Applier : KernelScheduler {
                          std::size_t depth, Block& body) {
     PartialSums sums;
     sums.array = array;
-    sums.total = add_registers(reduce.dtype, elements(), lanes);
+    sums.total = add_accumulators(reduce.dtype, lanes);
+    sums.lanes = lanes;
     sums.depth = depth;
     append(body, in_tile_lanes(lanes, [&](ExprId lane) {
-             return set(sums.total, element_, lane, start_value(reduce));
+             return set(sums.total + part_, element_, lane, start_value(reduce));
            }));
     partial_ = sums;
   }
@@ -312,14 +338,14 @@ class Applier : KernelScheduler {
   // The partial sum joins the total and starts again.
   Block end_of_partial_sum(const Expr& reduce) {
     if (!partial_) return {};
-    const std::int64_t lanes = out_.registers[partial_->array].lanes;
-    Block body = in_tile_lanes(lanes, [&](ExprId lane) {
-      const ExprId total = pool().read_register(partial_->total, reduce.dtype, element_, lane);
-      const ExprId part = pool().read_register(partial_->array, reduce.dtype, element_, lane);
-      return set(partial_->total, element_, lane, combine(reduce, total, part));
+    Block body = in_tile_lanes(partial_->lanes, [&](ExprId lane) {
+      const std::uint32_t array = partial_->array + part_, sum = partial_->total + part_;
+      const ExprId total = pool().read_register(sum, reduce.dtype, element_, lane);
+      const ExprId part = pool().read_register(array, reduce.dtype, element_, lane);
+      return set(sum, element_, lane, combine(reduce, total, part));
     });
-    append(body, in_tile_lanes(lanes, [&](ExprId lane) {
-             return set(partial_->array, element_, lane, start_value(reduce));
+    append(body, in_tile_lanes(partial_->lanes, [&](ExprId lane) {
+             return set(partial_->array + part_, element_, lane, start_value(reduce));
            }));
     return body;
   }
@@ -459,8 +485,8 @@ class Applier : KernelScheduler {
     const std::int64_t full = extent(step.range) / step.lanes;
     const std::int64_t rest = extent(step.range) % step.lanes;
     const ExprId zero = pool().index(0);
-    const std::uint32_t partial = add_registers(reduce.dtype, elements(), step.lanes);
-    const std::uint32_t total = add_registers(reduce.dtype, elements(), 1);
+    const std::uint32_t partial = add_accumulators(reduce.dtype, step.lanes);
+    const std::uint32_t total = add_accumulators(reduce.dtype);
     Block body = in_tile([&] {
       const std::uint32_t lane = add_variable("v", step.lanes, LoopKind::Vector);
       return loop(lane, Block{set(partial, element_, pool().variable(lane), start_value(reduce))});
@@ -515,10 +541,9 @@ class Applier : KernelScheduler {
 
   std::optional<std::uint32_t> parallel_;
   std::vector<std::uint32_t> serial_;
-  std::vector<ExprId> block_, base_;           // per source range
-  std::vector<std::uint32_t> tile_variables_;  // outermost first
-  std::optional<PartialSums> partial_;         // of the reduce being made
-  int vectors_ = 1;                            // of the tile being made
+  std::vector<ExprId> block_, base_;    // per source range
+  std::vector<Part> parts_;             // of the tile being made
+  std::optional<PartialSums> partial_;  // of the reduce being made
   std::vector<bool> reachable_;
 };
 

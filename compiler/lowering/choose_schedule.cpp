@@ -30,6 +30,7 @@ constexpr std::int64_t kStreamDistanceBytes = 4096;
 constexpr std::int64_t kStreams = 6, kLeastStreams = 4;  // at a time
 // Turns of the innermost reduce loop that are written out, times the elements of a tile.
 constexpr std::int64_t kWrittenTurns = 64;
+constexpr int kWidestVector = 512;  // bits
 // Of a depthwise tile: its extents, and what is written out.
 constexpr int kManyRegisters = 32;
 constexpr std::int64_t kWindowVectors = 4, kWindowSums = 8;  // with fewer registers
@@ -123,6 +124,10 @@ class Chooser {
     step.range = range;
     step.lanes = static_cast<int>(lanes());
     if (count % lanes() == 0) return step;
+    if (ends_narrow(count)) {
+      step.tail = Tail::Narrow;
+      return step;
+    }
     if (accesses_.may_pad(range, round_up(count, lanes()))) {
       step.tail = Tail::Padded;
       return step;
@@ -143,6 +148,14 @@ class Chooser {
     step.lanes = static_cast<int>(std::min(lanes(), floor_power_of_two(count)));
     step.tail = count % step.lanes == 0 ? Tail::Exact : Tail::Overlap;
     return step;
+  }
+
+  // Where a vector may take two turns of a unit, half of one takes one; elsewhere it takes no more
+  // than the whole.
+  bool ends_narrow(std::int64_t count) const {
+    const std::int64_t left = count % lanes();
+    return target_.vector_bits >= kWidestVector && accesses_.is_contraction() &&
+           (left == lanes() / 2 || left == lanes() / 4);
   }
 
   // Whether a load inside a reduce varies over lanes and another does not: then several vectors

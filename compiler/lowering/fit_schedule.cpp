@@ -105,6 +105,13 @@ class Fitter {
         }
         return;
       case Tail::Padded: return check_padding(step, round_up(count, step.lanes));
+      case Tail::Narrow:
+        if (const int left = step.last_lanes(count);
+            left < 2 || !std::has_single_bit(static_cast<unsigned>(left))) {
+          against("{} lanes leave {} of {}: a narrow vector has a power of two", step.lanes, left,
+                  name(step.range));
+        }
+        return;
     }
   }
 

@@ -204,7 +204,7 @@ ExprId KernelScheduler::translate_new(ExprId id) {
     case ExprKind::Variable: return translate_variable(expr.id);
     case ExprKind::Load: return translate_load(expr);
     case ExprKind::Reduce:
-      return pool().read_register(reduced_.at(id), expr.dtype, element_, lane_);
+      return pool().read_register(reduced_.at(id) + part_, expr.dtype, element_, lane_);
     case ExprKind::Constant:
     case ExprKind::Scalar:
     case ExprKind::Cast:

@@ -60,6 +60,7 @@ class KernelScheduler {
   std::vector<ExprId> coordinate_;           // per source range
   ExprId element_, lane_;                    // of the registers that hold reduces
   std::map<ExprId, std::uint32_t> reduced_;  // register array that holds a reduce's result
+  std::uint32_t part_ = 0;                   // of a tile: its arrays follow one another
 
  private:
   ExprId translate_new(ExprId id);

@@ -21,6 +21,7 @@ enum class Tail : std::uint8_t {
   Exact,    // they do divide it
   Padded,   // the last vector runs into the padding of every buffer it touches
   Overlap,  // the last vector starts early and repeats some elements
+  Narrow,   // the last vector has the lanes that are left
 };
 
 struct VectorStep {
@@ -28,6 +29,10 @@ struct VectorStep {
   int lanes = 1;
   int vectors = 1;  // per tile
   Tail tail = Tail::Exact;
+
+  [[nodiscard]] int last_lanes(std::int64_t extent) const {
+    return tail == Tail::Narrow ? static_cast<int>(extent % lanes) : lanes;
+  }
 };
 
 // An unrolled tile; the last one starts early if tiles do not divide the extent.

@@ -16,6 +16,7 @@ std::string_view word(Tail tail) {
     case Tail::Exact: return "exact";
     case Tail::Padded: return "padded";
     case Tail::Overlap: return "overlap";
+    case Tail::Narrow: return "narrow";
   }
   return "";
 }
@@ -116,12 +117,10 @@ class StepReader {
       return "expected LANESxVECTORS";
     }
     const std::string_view tail = line.word();
-    if (tail != word(Tail::Exact) && tail != word(Tail::Padded) && tail != word(Tail::Overlap)) {
-      return "expected exact, padded or overlap";
-    }
-    step.tail = tail == word(Tail::Exact)    ? Tail::Exact
-                : tail == word(Tail::Padded) ? Tail::Padded
-                                             : Tail::Overlap;
+    constexpr Tail kTails[] = {Tail::Exact, Tail::Padded, Tail::Overlap, Tail::Narrow};
+    const auto* const known = std::ranges::find(kTails, tail, word);
+    if (known == std::end(kTails)) return "expected exact, padded, overlap or narrow";
+    step.tail = *known;
     schedule_.vector = step;
     return nullptr;
   }

@@ -210,10 +210,11 @@ void change(std::vector<std::string>& steps, const RangedKernel& kernel, std::mt
       return;
     }
     case 4: {
-      for (const char* tail : {"exact", "padded", "overlap"}) {
+      static constexpr std::array kTails{"exact", "padded", "overlap", "narrow"};
+      for (const char* tail : kTails) {
         const std::size_t at = step.find(tail);
         if (at == std::string::npos) continue;
-        step.replace(at, std::string::npos, std::array{"exact", "padded", "overlap"}[below(3)]);
+        step.replace(at, std::string::npos, kTails[below(kTails.size())]);
         return;
       }
       return;
@@ -281,6 +282,13 @@ TEST(GivenSchedule, EveryReasonIsTold) {
   EXPECT_FALSE(
       parse_steps({"vector a1 1x2 exact", "loops a1"}, lowered.kernel, lowered.is_constant, device))
       << "one lane is no vector";
+  const Result<Schedule> narrow =
+      parse_steps({"vector a1 8x2 narrow", "reduce k2 split 1 unroll 4", "loops"},
+                  lowered.kernel, lowered.is_constant, device);
+  EXPECT_TRUE(narrow) << to_line(narrow.error().diagnostics[0]);
+  EXPECT_FALSE(parse_steps({"vector a1 2x5 narrow", "reduce k2 split 1 unroll 4", "loops"},
+                           lowered.kernel, lowered.is_constant, device))
+      << "2 divides 10: nothing is left";
   const Result<Schedule> unread = parse_steps({"vector", "tile nothing 3", "dance", "loops a1"},
                                               lowered.kernel, lowered.is_constant, device);
   ASSERT_FALSE(unread);

@@ -141,6 +141,23 @@ TEST(Lowering, ConvolutionsInSequenceKeepHalosAndPadding) {
   check(b.take());
 }
 
+// Of 16 lanes 8 or 4 are left, alone, behind others of their tile and behind full tiles.
+TEST(Lowering, LastVectorsAreNarrow) {
+  for (const std::int64_t channels : {4, 8, 24, 40, 52, 72}) {
+    GraphBuilder b("narrow");
+    ValueId x = b.input("x", DType::F32, {1, 16, 7, 5});
+    const GraphBuilder::Convolution one{{1, 1}, {1, 1}, {0, 0}, {7, 5}, 1};
+    x = relu(b, b.convolution(x, weights(b, "w1", {channels, 16, 1, 1}), one));
+    const GraphBuilder::Convolution each{{1, 1}, {1, 1}, {1, 1}, {7, 5}, channels};
+    x = relu(b, b.convolution(x, weights(b, "w2", {channels, 1, 3, 3}), each));
+    x = b.add(x, weights(b, "b", {1, channels, 1, 1}));
+    x = b.convolution(x, weights(b, "w3", {channels, channels, 1, 1}), one);
+    b.output("y", b.matmul(b.reshape(x, {1, channels * 35}),
+                           weights(b, "w4", {channels * 35, channels + 64})));
+    check(b.take());
+  }
+}
+
 // The convolution in the middle reads and writes blocks of channels.
 Graph convolutions(std::int64_t in, std::int64_t out, std::int64_t rows, std::int64_t columns,
                    std::int64_t batch = 1, std::int64_t pad = 1, DType dtype = DType::F32) {

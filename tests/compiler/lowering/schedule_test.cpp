@@ -91,10 +91,11 @@ TEST(Schedule, ChannelsOfTheInputGoInsideOfTheWindow) {
 }
 
 // Of a row times a matrix of weights.
-std::vector<std::string> row_steps(std::int64_t depth, std::int64_t columns) {
+std::vector<std::string> row_steps(std::int64_t depth, std::int64_t columns,
+                                   const std::string& device = "x86-64-v4") {
   GraphBuilder b("row");
   b.output("y", b.matmul(b.input("x", DType::F32, {1, depth}), weights(b, {depth, columns})));
-  return steps_of(b.take(), target("x86-64-v4"));
+  return steps_of(b.take(), target(device));
 }
 
 TEST(Schedule, OneRowGetsManyIndependentSums) {
@@ -110,9 +111,19 @@ TEST(Schedule, FewVectorsOfARowAreOnePanel) {
 }
 
 TEST(Schedule, HalfVectorsMakeStreamsOfARow) {
+  const auto steps = row_steps(512, 1004, "x86-64-v3");
+  EXPECT_TRUE(has(steps, "vector a1 4x6 exact"));
+  EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x4"));
+}
+
+// What is left of the columns or channels, where half a vector costs half.
+TEST(Schedule, LastVectorsOfProductsAreNarrow) {
   const auto steps = row_steps(512, 1000);
-  EXPECT_TRUE(has(steps, "vector a1 8x6 exact"));
-  EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x8"));
+  EXPECT_TRUE(has(steps, "vector a1 16x6 narrow"));
+  EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x16"));
+  const Graph graph = convolution_chain(24, 56);
+  EXPECT_TRUE(has(steps_of(graph, target("x86-64-v4")), "vector a1 16x2 narrow"));
+  EXPECT_TRUE(has(steps_of(graph, target("x86-64-v3")), "vector a1 8x3 exact"));
 }
 
 TEST(Schedule, StreamsOfARowNeedNotBeEqual) {
@@ -122,7 +133,7 @@ TEST(Schedule, StreamsOfARowNeedNotBeEqual) {
 }
 
 TEST(Schedule, ShortRangesOverlapInsteadOfMasking) {
-  EXPECT_TRUE(has(row_steps(64, 10), "vector a1 8x1 overlap"));
+  EXPECT_TRUE(has(row_steps(64, 11), "vector a1 8x1 overlap"));
 }
 
 TEST(Schedule, OnlyRelaxedSumsRunOverLanes) {
