@@ -167,6 +167,20 @@ def main():
                "erf(t)/t - 1 in z = t^2, up to 1")
     polynomial("kErfSmallF64", erf_p, lambda z: 1, 0, 1, 15, 53,
                "erf(t)/t - 1 in z = t^2, up to 1")
+    step = mpf("0.2578125")
+    erf_near_zero = near_zero(lambda t: m.erf(t) / t - 1,
+                              lambda t: 2 / m.sqrt(m.pi) * (1 - t * t / 3) - 1)
+    rows = [[mpf(0)] + fit(erf_near_zero, lambda t: 1, -step / 2, step / 2, 4, 24)[0]]
+    for i in range(1, 16):
+        rows.append(fit(lambda t: m.erf(i * step + t), lambda t: 1 / m.erf(i * step + t),
+                        -step / 2, step / 2, 5, 24)[0])
+    print_constants("kErfStepF32", [step], "between the centers of kErfStepsF32")
+    print("// erf(t) in u = t - i * kErfStepF32: coefficient by coefficient, those of i = 0 to 15;")
+    print("// for i = 0 of erf(t) - t")
+    print("inline constexpr double kErfStepsF32[][16] = {")
+    for coefficient in zip(*rows):
+        print("    {" + ", ".join(float(value).hex() for value in coefficient) + "},")
+    print("};")
     polynomial("kErfLargeF32", lambda u: erfc_exponent(u + 2), lambda u: m.erfc(u + 2), -1, 2, 8,
                24, "ln(erfc(t)) in u = t - 2, t in 1..4, against erf")
     polynomial("kErfMiddleF64", lambda u: erfc_exponent(u + mpf("1.75")),

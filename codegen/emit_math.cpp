@@ -1,11 +1,11 @@
 // exp, log, sin, cos, tanh and erf of single and double precision, as plain IEEE operations.
 //
 // Nothing is called. Looked up are pi/2 for angles so large that more than 64 bits of it matter,
-// and powers of two where a target permutes a register of them in one instruction. Strict nodes use
-// additions and multiplications only, in one order, so that the bits are equal on every target;
-// relaxed nodes fuse a multiplication with the addition that follows it where the target can.
-// Special values come out of the arithmetic where possible and by selection otherwise; there is no
-// branch but the one around large angles. Error bounds: docs/math.md.
+// and, where a target permutes a register by the lanes of another, powers and coefficients. Strict
+// nodes use additions and multiplications only, in one order, so that the bits are equal on every
+// target; relaxed nodes fuse a multiplication with the addition that follows it where the target
+// can. Special values come out of the arithmetic where possible and by selection otherwise; there
+// is no branch but the one around large angles. Error bounds: docs/math.md.
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
@@ -177,7 +177,9 @@ class MathEmitter {
   }
   [[nodiscard]] bool has_scaling() const;
   [[nodiscard]] const PowerTable* power_table() const;
-  Value* looked_up(const PowerTable& table, Value* index);
+  Value* looked_up(const PowerTable& table, std::span<const std::uint32_t> entries, Value* index);
+  Value* power_of_table(const PowerTable& table, Value* shifted);
+  Value* erf_in_steps(Value* x, const PowerTable& table);
   Value* scaled(const Exponential& e);
   Value* exp_in_range(Value* x, Sign sign = Sign::Plus);
   Angle reduce_single(Value* x);
@@ -235,16 +237,18 @@ const PowerTable* MathEmitter::power_table() const {
   return has_feature("+avx2") ? &kEighths : nullptr;
 }
 
-// The bits of powers[index mod size] less index mod size at `place`, where index << place is added.
-Value* MathEmitter::looked_up(const PowerTable& table, Value* index) {
-  std::vector<std::uint32_t> entries;
-  for (const double power : table.powers) {
-    const auto i = static_cast<std::uint32_t>(entries.size());
-    entries.push_back(std::bit_cast<std::uint32_t>(static_cast<float>(power)) -
-                      (i << table.place()));
+// entries[index mod their number]: of the register of a table, or of two.
+Value* MathEmitter::looked_up(const PowerTable& table, std::span<const std::uint32_t> entries,
+                              Value* index) {
+  const unsigned size = table.size();
+  if (entries.size() > size) {
+    Value* const is_high = builder_.CreateICmpSLT(
+        builder_.CreateShl(index, std::uint64_t{31} - std::countr_zero(size)), integer(0));
+    return builder_.CreateSelect(is_high, looked_up(table, entries.subspan(size), index),
+                                 looked_up(table, entries.first(size), index));
   }
-  Value* const constants = llvm::ConstantDataVector::get(builder_.getContext(), entries);
-
+  Value* const constants = llvm::ConstantDataVector::get(
+      builder_.getContext(), llvm::ArrayRef(entries.data(), entries.size()));
   const auto* const vector = llvm::dyn_cast<llvm::FixedVectorType>(index->getType());
   const unsigned lanes = vector != nullptr ? vector->getNumElements() : 1;
   Value* const lane_index =
@@ -252,11 +256,11 @@ Value* MathEmitter::looked_up(const PowerTable& table, Value* index) {
                         : builder_.CreateInsertElement(
                               llvm::PoisonValue::get(llvm::FixedVectorType::get(integer_, 1)),
                               index, std::uint64_t{0});
-  // As many lanes at a time as the table has.
+  // As many lanes at a time as the register has.
   std::vector<Value*> parts;
-  for (unsigned first = 0; first < lanes; first += table.size()) {
-    std::vector<int> picked(table.size(), llvm::PoisonMaskElem);
-    const unsigned count = std::min(table.size(), lanes - first);
+  for (unsigned first = 0; first < lanes; first += size) {
+    std::vector<int> picked(size, llvm::PoisonMaskElem);
+    const unsigned count = std::min(size, lanes - first);
     std::iota(picked.begin(), picked.begin() + count, static_cast<int>(first));
     parts.push_back(builder_.CreateIntrinsic(
         table.permutation, {}, {constants, builder_.CreateShuffleVector(lane_index, picked)}));
@@ -268,14 +272,25 @@ Value* MathEmitter::looked_up(const PowerTable& table, Value* index) {
   return builder_.CreateShuffleVector(all, picked);
 }
 
+// 2^(n / size), where the low bits of `shifted` are n. Entries lack what n mod size adds to the
+// exponent.
+Value* MathEmitter::power_of_table(const PowerTable& table, Value* shifted) {
+  std::vector<std::uint32_t> entries;
+  for (const double power : table.powers) {
+    const auto i = static_cast<std::uint32_t>(entries.size());
+    entries.push_back(std::bit_cast<std::uint32_t>(static_cast<float>(power)) -
+                      (i << table.place()));
+  }
+  return from_bits(builder_.CreateAdd(looked_up(table, entries, shifted),
+                                      builder_.CreateShl(shifted, table.place())));
+}
+
 // e^x or e^-x, for results that are normal numbers.
 Value* MathEmitter::exp_in_range(Value* x, Sign sign) {
   if (const PowerTable* const table = power_table()) {
     // x / ln 2 is rounded to a multiple of 1 / size, which stands in the low bits.
     const Exponential e = exponential(x, sign, format_.round / table->size(), table->exp);
-    Value* const shifted = bits(e.shifted);
-    Value* const power = from_bits(builder_.CreateAdd(looked_up(*table, shifted),
-                                                      builder_.CreateShl(shifted, table->place())));
+    Value* const power = power_of_table(*table, bits(e.shifted));
     return multiply_add(e.tail, power, power);
   }
   if (has_scaling()) return scaled(exponential(x, sign, format_.round));
@@ -384,8 +399,32 @@ Value* MathEmitter::sigmoid_in_steps(Value* x) {
   return at_most(at_least(builder_.CreateFAdd(quotient, number(0.5)), 0.0), 1.0);
 }
 
+// A polynomial around each of 16 centers; around 0 of erf(t) - t.
+Value* MathEmitter::erf_in_steps(Value* x, const PowerTable& table) {
+  const double step = kErfStepF32[0];
+  Value* const t = at_most(magnitude(x), step * 15.49);
+  Value* const shifted = multiply_add(t, number(1 / step), number(format_.round));
+  Value* const center = builder_.CreateFSub(shifted, number(format_.round));
+  Value* const u = multiply_add(center, number(-step), t);
+  Value* sum = nullptr;
+  for (std::size_t i = std::size(kErfStepsF32); i-- > 0;) {
+    std::vector<std::uint32_t> entries;
+    for (const double value : kErfStepsF32[i]) {
+      entries.push_back(std::bit_cast<std::uint32_t>(static_cast<float>(value)));
+    }
+    Value* coefficient = from_bits(looked_up(table, entries, bits(shifted)));
+    if (i == 0) {
+      Value* const is_first = builder_.CreateFCmpOEQ(center, number(0));
+      coefficient = builder_.CreateSelect(is_first, u, coefficient);
+    }
+    sum = sum == nullptr ? coefficient : multiply_add(sum, u, coefficient);
+  }
+  return with_sign_of(sum, x);
+}
+
 // Near zero t + t p(t^2), elsewhere 1 - e^q(t), where q is the logarithm of erfc.
 Value* MathEmitter::erf(Value* x) {
+  if (const PowerTable* const table = power_table()) return erf_in_steps(x, *table);
   Value* const t = magnitude(x);
   Value* const z = builder_.CreateFMul(t, t);
   Value* const small = multiply_add(t, polynomial(format_.erf_small, z), t);
