@@ -22,6 +22,9 @@ namespace {
 constexpr std::int64_t kChannelBlock = 16;
 // At most this part (1 / n) of a blocked tensor is written by parts that start inside of a block.
 constexpr std::int64_t kCrossingShare = 4;
+// Addresses this far apart share a set of the first cache; a tile of rows then has more lines than
+// the set.
+constexpr std::int64_t kSetBytes = 4096, kLineBytes = 64, kRowsOfTile = 8;
 // Most distinct buffers one kernel may read; the artifact format allows 32 parameters.
 constexpr std::size_t kMostLeaves = 24;
 // Longest chain of values computed inside of their reader.
@@ -397,8 +400,21 @@ class Planner {
           if (!is<InputOp>(graph_[operand])) placed_[operand.index] = true;
         }
         if (leaves && options_.layouts) merge_halo(operand.index, halo);
+        if (sums_rows(contract, contract.operands[k])) row_sums_.insert(operand);
       }
     }
+  }
+
+  // Whether elements next to each other are terms of one sum, and tiles walk through rows together.
+  static bool sums_rows(const ContractOp& op, const std::vector<AffineIndex>& operand) {
+    std::int64_t rows = 1;
+    for (const AffineIndex& index : operand) {
+      for (const AffineIndex::Term& term : index.terms) {
+        if (term.axis < op.output_axes) rows *= op.extents[static_cast<std::size_t>(term.axis)];
+      }
+    }
+    return rows >= kRowsOfTile && operand.back().terms.size() == 1 &&
+           operand.back().terms[0].axis >= op.output_axes;
   }
 
   // What the tiles of a Winograd convolution read at most in rows and columns; below 0 elsewhere.
@@ -676,6 +692,24 @@ class Planner {
       }
       buffer.layout = layout;
     }
+    for (const ValueId value : row_sums_) part_rows(value);
+  }
+
+  // Rows whose starts would all compete for one set of the first cache get a line between them.
+  void part_rows(ValueId value) {
+    const auto placement = plan_.placed.find(value);
+    if (placement == plan_.placed.end()) return;
+    PlanBuffer& buffer = plan_.buffers[placement->second.buffer];
+    Layout& layout = buffer.layout;
+    const std::size_t last = buffer.shape.size() - 1;
+    if (buffer.kind != BufferKind::Scratch || layout.block_dim >= 0 ||
+        layout.order.back() != static_cast<int>(last)) {
+      return;
+    }
+    const std::int64_t row = layout.before[last] + buffer.shape[last] + layout.after[last];
+    if (row * size_bytes(buffer.dtype) % kSetBytes == 0) {
+      layout.after[last] += kLineBytes / size_bytes(buffer.dtype);
+    }
   }
 
   // The value's own buffer takes the halo if it is scratch and the value fills it in all dimensions
@@ -800,6 +834,7 @@ class Planner {
   std::map<std::uint32_t, std::vector<PlanKernel>> part_copies_;  // of a concatenation
   std::set<const void*> taken_;          // outputs and states that have their buffer
   std::set<std::uint32_t> wants_block_;  // buffers
+  std::set<ValueId> row_sums_;           // contractions sum over their rows
 };
 
 }  // namespace

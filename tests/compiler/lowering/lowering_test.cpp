@@ -394,6 +394,18 @@ TEST(Lowering, MatrixProducts) {
   check(b.take());
 }
 
+// Rows with a line between them, read as rows, flat and element by element.
+TEST(Lowering, ProductsOfRowsThatAreWholePages) {
+  GraphBuilder b("rows");
+  const ValueId x = b.input("x", DType::F32, {3, 3, 8});
+  ValueId y = b.matmul(b.reshape(x, {9, 8}), weights(b, "w", {8, 1024}));
+  y = relu(b, b.add(y, weights(b, "b", {1, 1024})));
+  b.output("product", b.matmul(y, weights(b, "v", {1024, 5})));
+  b.output("flat", b.matmul(b.reshape(y, {1, 9216}), weights(b, "u", {9216, 3})));
+  b.output("sum", b.reduce(ReduceOp::Sum, b.reshape(y, {3, 3, 1024}), {1}, false));
+  check(b.take());
+}
+
 TEST(Lowering, AttentionShapes) {
   GraphBuilder b("attention");
   const ValueId q = b.input("q", DType::F32, {2, 5, 8});

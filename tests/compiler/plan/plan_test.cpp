@@ -70,6 +70,24 @@ TEST(Plan, ConcatenationsOfCopiesHaveBlocksToo) {
   }
 }
 
+// A tile of rows reads one element of each; 4096 bytes apart they would share a set of the cache.
+TEST(Plan, RowsOfWholePagesGetALineBetweenThem) {
+  for (const std::int64_t columns : {1024, 1008}) {
+    GraphBuilder b("product");
+    const auto weights = [&](const Shape& shape) {
+      return b.constant(
+          Tensor::own(DType::F32, shape, generate_input("w", DType::F32, shape, 1, -1, 1)));
+    };
+    const ValueId x = b.input("x", DType::F32, {12, 16});
+    b.output("y", b.matmul(b.matmul(x, weights({16, columns})), weights({columns, 16})));
+    const Graph graph = b.take();
+    const auto plan = make_plan(graph, find_target("x86-64-v4").value(), PlanOptions{});
+    ASSERT_TRUE(plan);
+    const bool parted = print_plan(*plan).find("halo 1:0+16") != std::string::npos;
+    EXPECT_EQ(parted, columns == 1024) << print_plan(*plan);
+  }
+}
+
 TEST(Plan, WithoutLayoutsEverythingIsRowMajor) {
   const Graph graph = two_convolutions();
   const auto plan = make_plan(graph, default_target(), PlanOptions{false, false});
