@@ -85,8 +85,9 @@ llvm::Value* KernelEmitter::opaque(llvm::Value* pointer) {
 // The sum of an outer loop's terms is added outside of the inner loops, constants at the very end,
 // where they become the displacement of the access.
 llvm::Value* KernelEmitter::pointer_to(std::uint32_t parameter, const LinearIndex& address) {
-  return pointer_into(buffers_[parameter], kernel_.parameters[parameter].dtype,
-                      "address" + std::to_string(parameter) + ":", address);
+  return pointer_into(
+      buffers_[parameter], kernel_.parameters[parameter].dtype,
+      "address" + std::to_string(parameter) + "x" + std::to_string(lanes_) + ":", address);
 }
 
 llvm::Value* KernelEmitter::pointer_into(llvm::Value* base, DType dtype, std::string key,

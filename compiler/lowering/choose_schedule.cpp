@@ -40,6 +40,9 @@ constexpr std::int64_t kTilesOfPanel = 4, kPanelPart = 4;
 // Fixed cost of a tile in units of one of its elements.
 constexpr double kTileOverhead = 1.5;
 constexpr double kOverlapCost = 1.04;
+// Vectors of a tile, and the part of the usual cost below which others than the usual are taken.
+constexpr std::int64_t kMostVectors = 4;
+constexpr double kWorthwhile = 0.97;
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -194,6 +197,41 @@ class Chooser {
       step.vectors =
           static_cast<int>(std::min<std::int64_t>(step.vectors, extent(step.range) / step.lanes));
     }
+    if (!is_one_row(step.range)) fit_tiles(step);
+  }
+
+  // Other vectors per tile, where the tiles beside them repeat less.
+  void fit_tiles(VectorStep& step) const {
+    const std::int64_t most = step.tail == Tail::Overlap
+                                  ? extent(step.range) / step.lanes
+                                  : (extent(step.range) + step.lanes - 1) / step.lanes;
+    double best = kWorthwhile * cost_of_tiles(step);
+    VectorStep other = step;
+    for (other.vectors = 2; other.vectors <= std::min(most, kMostVectors); ++other.vectors) {
+      const double cost = cost_of_tiles(other);
+      if (cost >= best) continue;
+      best = cost;
+      step.vectors = other.vectors;
+    }
+  }
+
+  // Elements computed for each vector, with what each tile costs beside them.
+  double cost_of_tiles(const VectorStep& step) const {
+    double tiles = 1, size = 1, overlap = 1;
+    for (const TileStep& tile : tiles_beside(step)) {
+      tiles *= static_cast<double>((extent(tile.range) + tile.size - 1) / tile.size);
+      size *= static_cast<double>(tile.size);
+      if (extent(tile.range) % tile.size != 0) overlap = kOverlapCost;
+    }
+    return tiles * (size + 2 * kTileOverhead / step.vectors + (reads_halves() ? 1 : 0)) * overlap;
+  }
+
+  // Weights that each tile converts.
+  bool reads_halves() const {
+    return std::ranges::any_of(accesses_.sites(), [&](const AccessSite& site) {
+      return site.inside_reduce && accesses_.is_constant(site.parameter) &&
+             size_bytes(kernel_.parameters[site.parameter].dtype) == 2;
+    });
   }
 
   // Long rows of a reduction that nothing else vectorizes: lanes over the reduce range.
@@ -236,10 +274,10 @@ class Chooser {
 
   // A range is worth a tile if a load that varies over lanes is shared by its elements; broadcasts
   // are cheap enough to have one for each.
-  bool shares_a_vector(std::uint32_t range) const {
+  bool shares_a_vector(std::uint32_t range, std::uint32_t vector_range) const {
     return std::ranges::any_of(accesses_.sites(), [&](const AccessSite& site) {
       return site.inside_reduce && along(site, range) == Along::Independent &&
-             along(site, schedule_.vector->range) != Along::Independent;
+             along(site, vector_range) != Along::Independent;
     });
   }
 
@@ -311,21 +349,28 @@ class Chooser {
     if (schedule_.vector_reduce) return choose_dot_tiles();
     if (!schedule_.vector) return;
     if (slides_windows()) return choose_window_tiles();
-    std::int64_t budget = accumulators() / schedule_.vector->vectors;
-    if (is_depthwise(schedule_.vector->range) && schedule_.vector->vectors > 1) {
-      budget = kWindowSums / schedule_.vector->vectors;
-    }
+    schedule_.tiles = tiles_beside(*schedule_.vector);
+  }
+
+  std::vector<TileStep> tiles_beside(const VectorStep& vector) const {
+    // Beside the sums, a register for each vector of weights and one to broadcast.
+    std::int64_t budget =
+        std::min(accumulators(), std::int64_t{target_.vector_registers} - vector.vectors - 1) /
+        vector.vectors;
+    if (is_depthwise(vector.range) && vector.vectors > 1) budget = kWindowSums / vector.vectors;
     if (!accesses_.is_contraction()) budget = 4;
+    std::vector<TileStep> tiles;
     for (auto range = accesses_.output_ranges().rbegin(); range != accesses_.output_ranges().rend();
          ++range) {
-      if (schedule_.tiles.size() == 2 || budget < 2) break;
-      if (*range == schedule_.vector->range || extent(*range) < 2) continue;
-      if (accesses_.is_contraction() && !shares_a_vector(*range)) continue;
+      if (tiles.size() == 2 || budget < 2) break;
+      if (*range == vector.range || extent(*range) < 2) continue;
+      if (accesses_.is_contraction() && !shares_a_vector(*range, vector.range)) continue;
       const std::int64_t size = tile_size(extent(*range), budget);
       if (size < 2) continue;
-      schedule_.tiles.push_back(TileStep{*range, size});
+      tiles.push_back(TileStep{*range, size});
       budget /= size;
     }
+    return tiles;
   }
 
   // --- reduces

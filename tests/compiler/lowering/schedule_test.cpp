@@ -69,13 +69,30 @@ TEST(Schedule, GathersKeepNeighboursTogetherAndAskAhead) {
   EXPECT_TRUE(has(steps, "loops i1 | i0 i2")) << testing::PrintToString(steps);
 }
 
+// 7 rows of 7 that stand apart: tiles of 7 beside three vectors instead of 14, which 49 lacks.
+TEST(Schedule, TilesThatFitDecideTheVectorsBesideThem) {
+  GraphBuilder b("conv");
+  const GraphBuilder::Convolution one{{1, 1}, {1, 1}, {0, 0}, {7, 7}, 1};
+  const GraphBuilder::Convolution five{{1, 1}, {1, 1}, {2, 2}, {7, 7}, 192};
+  ValueId x = b.input("x", DType::F32, {1, 32, 7, 7});
+  x = b.convolution(x, weights(b, {192, 32, 1, 1}), one);
+  b.output("y", b.convolution(x, weights(b, {192, 1, 5, 5}), five));
+  const Graph graph = b.take();
+  const Plan plan = make_plan(graph, target("x86-64-v4"), PlanOptions{}).value();
+  const LoweredKernel lowered = lower_kernel(plan, plan.kernels.front()).value();
+  const auto steps = to_steps(
+      choose_schedule(lowered.kernel, lowered.is_constant, target("x86-64-v4")), lowered.kernel);
+  EXPECT_TRUE(has(steps, "vector a1 16x3 exact")) << testing::PrintToString(steps);
+  EXPECT_TRUE(has(steps, "tile a3 7")) << testing::PrintToString(steps);
+}
+
 // The next panel (64 channels in, 3x3, 32 out) is fetched by the tiles of this one; what fits into
 // the first caches needs none.
 TEST(Schedule, TilesFetchTheNextPanelTogether) {
   const auto large = steps_of(convolution_chain(64, 56), target("x86-64-v4"));
   EXPECT_TRUE(has(large, "prefetch in1 +18432 share 1 of 8"));
   const auto few_tiles = steps_of(convolution_chain(512, 7), target("x86-64-v4"));
-  EXPECT_TRUE(has(few_tiles, "prefetch in1 +147456 share 2 of 8"));
+  EXPECT_TRUE(has(few_tiles, "prefetch in1 +221184 share 2 of 12"));
   const auto small = steps_of(convolution_chain(16, 56), target("x86-64-v4"));
   EXPECT_FALSE(std::ranges::any_of(
       small, [](const std::string& step) { return step.starts_with("prefetch"); }));
