@@ -67,7 +67,7 @@ class Applier : KernelScheduler {
     const std::int64_t chunks = schedule_.widen ? schedule_.widen->chunks : 1;
     product *= chunks;
     ExprId chunk = pool().index(0);
-    if (joined > 0) {
+    if (joined > 0 || schedule_.widen) {
       parallel_ = add_variable("p", product, LoopKind::Parallel);
       std::int64_t inner = product;
       chunk = simplify(pool().floor_mod(pool().variable(*parallel_), chunks));

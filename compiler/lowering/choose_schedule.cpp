@@ -624,8 +624,13 @@ class Chooser {
 
   // To convert them beside every tile costs a tenth of it.
   void choose_widening() {
-    if (!schedule_.vector || schedule_.outer.size() < 2 || reads_streams() ||
-        schedule_.outer[0] != schedule_.vector->range || !accesses_.is_contraction()) {
+    if (!schedule_.vector || reads_streams() || !accesses_.is_contraction()) return;
+    const bool is_one_panel = turns(schedule_.vector->range) == 1;
+    const std::size_t loops_of_panels = is_one_panel ? 0 : 1;
+    // Half of it may stay in the first cache for all tiles where the whole does not.
+    const std::int64_t most = is_one_panel ? target_.l1_bytes : target_.l2_bytes / kPanelPart;
+    if (schedule_.outer.size() <= loops_of_panels ||
+        (!is_one_panel && schedule_.outer[0] != schedule_.vector->range)) {
       return;
     }
     for (const Schedule::Packing& packing : schedule_.packings) {
@@ -635,18 +640,20 @@ class Chooser {
       });
       if (!is_inside || !is_float(parameter.dtype) || size_bytes(parameter.dtype) != 2 ||
           packing.layout.block_dim < 0 ||
-          panel_elements(packing, parameter.shape) * size_bytes(DType::F32) >
-              target_.l2_bytes / kPanelPart) {
+          panel_elements(packing, parameter.shape) * size_bytes(DType::F32) > most) {
         continue;
       }
-      const std::int64_t panels = turns(schedule_.outer[0]), next = turns(schedule_.outer[1]);
+      const std::int64_t panels = turns(schedule_.vector->range);
+      const std::int64_t next = turns(schedule_.outer[loops_of_panels]);
       std::int64_t tiles = 1;
-      for (std::size_t i = 1; i < schedule_.outer.size(); ++i) tiles *= turns(schedule_.outer[i]);
+      for (std::size_t i = loops_of_panels; i < schedule_.outer.size(); ++i) {
+        tiles *= turns(schedule_.outer[i]);
+      }
       std::int64_t chunks = std::min(next, (kParallelTurns + panels - 1) / panels);
       while (chunks > 1 && (next % chunks != 0 || tiles / chunks < kTilesOfPanel)) --chunks;
       if (tiles / chunks < kTilesOfPanel || panels * chunks > kMostParallelTurns) return;
       schedule_.widen = WidenStep{packing.parameter, chunks};
-      schedule_.parallel = 1;
+      schedule_.parallel = loops_of_panels;
       return;
     }
   }

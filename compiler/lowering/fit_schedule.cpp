@@ -253,9 +253,7 @@ class Fitter {
     const auto packing =
         std::ranges::find(schedule_.packings, step.parameter, &Schedule::Packing::parameter);
     const bool fits = packing != schedule_.packings.end() && is_float(read.dtype) &&
-                      size_bytes(read.dtype) == 2 && schedule_.vector &&
-                      schedule_.outer.size() >= 2 && schedule_.parallel == 1 &&
-                      schedule_.outer[0] == schedule_.vector->range &&
+                      size_bytes(read.dtype) == 2 && schedule_.vector && has_loop_of_panels() &&
                       packing->layout.block_dim >= 0 &&
                       packing->layout.block == step_of(schedule_.vector->range) &&
                       panel_elements(*packing, read.shape) <= kMostPanel &&
@@ -266,16 +264,26 @@ class Fitter {
                       });
     if (!fits) {
       against(
-          "parameter {}: only packed panels of 16-bit weights are widened, before the one loop "
-          "over them",
+          "parameter {}: only packed panels of 16-bit weights are widened, in the one loop over "
+          "them "
+          "or before all",
           read.name);
       return;
     }
-    if (step.chunks < 1 || turns(schedule_.outer[1]) % step.chunks != 0 ||
-        step.chunks * turns(schedule_.outer[0]) > kMostParallelTurns) {
-      against("{} chunks of the {} turns of {}", step.chunks, turns(schedule_.outer[1]),
-              name(schedule_.outer[1]));
+    const std::uint32_t next = schedule_.outer[schedule_.parallel];
+    if (step.chunks < 1 || turns(next) % step.chunks != 0 ||
+        step.chunks * turns(schedule_.vector->range) > kMostParallelTurns) {
+      against("{} chunks of the {} turns of {}", step.chunks, turns(next), name(next));
     }
+  }
+
+  // The only one before the bar, or none where there is one panel; then a loop to cut.
+  bool has_loop_of_panels() const {
+    const std::uint32_t range = schedule_.vector->range;
+    const bool one =
+        turns(range) == 1 && std::ranges::find(schedule_.outer, range) == schedule_.outer.end();
+    return schedule_.outer.size() > schedule_.parallel &&
+           (one ? schedule_.parallel == 0 : schedule_.parallel == 1 && schedule_.outer[0] == range);
   }
 
   void check_ahead() {

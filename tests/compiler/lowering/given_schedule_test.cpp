@@ -169,14 +169,15 @@ std::string joined(const std::vector<std::string>& steps) {
 }
 
 TEST(GivenSchedule, StepsAreReadAsTheyWerePrinted) {
-  bool has_winograd = false, widens = false;
+  bool has_winograd = false, widens = false, widens_all = false;
   for (const std::string name : {"x86-64-v2", "x86-64-v4", "aarch64"}) {
     const Target device = target(name);
     for (const Graph& graph : graphs()) {
       for (const LoweredKernel& lowered : kernels_of(graph, device)) {
         const Schedule chosen = choose_schedule(lowered.kernel, lowered.is_constant, device);
         has_winograd = has_winograd || chosen.winograd.has_value();
-        widens = widens || chosen.widen.has_value();
+        widens = widens || (chosen.widen && chosen.parallel == 1);
+        widens_all = widens_all || (chosen.widen && chosen.parallel == 0);
         const std::vector<std::string> steps = to_steps(chosen, lowered.kernel);
         const Result<Schedule> read =
             parse_steps(steps, lowered.kernel, lowered.is_constant, device);
@@ -189,6 +190,7 @@ TEST(GivenSchedule, StepsAreReadAsTheyWerePrinted) {
   }
   EXPECT_TRUE(has_winograd);
   EXPECT_TRUE(widens);
+  EXPECT_TRUE(widens_all) << "no kernel with one panel";
 }
 
 // One number, word or line is another.
@@ -283,8 +285,8 @@ TEST(GivenSchedule, EveryReasonIsTold) {
       parse_steps({"vector a1 1x2 exact", "loops a1"}, lowered.kernel, lowered.is_constant, device))
       << "one lane is no vector";
   const Result<Schedule> narrow =
-      parse_steps({"vector a1 8x2 narrow", "reduce k2 split 1 unroll 4", "loops"},
-                  lowered.kernel, lowered.is_constant, device);
+      parse_steps({"vector a1 8x2 narrow", "reduce k2 split 1 unroll 4", "loops"}, lowered.kernel,
+                  lowered.is_constant, device);
   EXPECT_TRUE(narrow) << to_line(narrow.error().diagnostics[0]);
   EXPECT_FALSE(parse_steps({"vector a1 2x5 narrow", "reduce k2 split 1 unroll 4", "loops"},
                            lowered.kernel, lowered.is_constant, device))
