@@ -1,11 +1,16 @@
 // Loads, stores and registers. What decides their form is how the lanes of an address lie in
 // memory: next to each other, all at one place, or anyhow.
+#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/InlineAsm.h>
 
 #include "codegen/kernel_emitter.h"
 
 namespace ingot {
 namespace {
+
+// Between lanes that are picked from whole vectors, and of neighbours that are loaded together.
+constexpr std::int64_t kLargestStep = 4;
+constexpr int kShortestRun = 4;
 
 llvm::Align element_alignment(DType dtype) {
   return llvm::Align(static_cast<std::uint64_t>(size_bytes(dtype)));
@@ -85,9 +90,9 @@ llvm::Value* KernelEmitter::opaque(llvm::Value* pointer) {
 // The sum of an outer loop's terms is added outside of the inner loops, constants at the very end,
 // where they become the displacement of the access.
 llvm::Value* KernelEmitter::pointer_to(std::uint32_t parameter, const LinearIndex& address) {
-  return pointer_into(
-      buffers_[parameter], kernel_.parameters[parameter].dtype,
-      "address" + std::to_string(parameter) + "x" + std::to_string(lanes_) + ":", address);
+  return pointer_into(buffers_[parameter], kernel_.parameters[parameter].dtype,
+                      "address" + std::to_string(parameter) + "x" + std::to_string(lanes_) + ":",
+                      address);
 }
 
 llvm::Value* KernelEmitter::pointer_into(llvm::Value* base, DType dtype, std::string key,
@@ -268,9 +273,65 @@ std::vector<llvm::Value*> KernelEmitter::lanes_as_indices(llvm::Value* vector) {
   return lanes;
 }
 
+// Lanes in groups of neighbours, or each the same step from the last: whole vectors are loaded, and
+// lanes picked. Nothing outside of the first and last lane is read. Null where lanes lie in another
+// way.
+llvm::Value* KernelEmitter::load_runs(const Expr& expr) {
+  if (expr.gated || kernel_.parameters[expr.id].access != Access::Read) return nullptr;
+  std::vector<LinearIndex> places;
+  for_each_lane([&](int) { places.push_back(index_.linearize(expr.operands[0])); });
+  for (const LinearIndex& place : places) {
+    if (place.terms != places[0].terms) return nullptr;
+  }
+  const auto offset = [&](int lane) {
+    return places[static_cast<std::size_t>(lane)].constant - places[0].constant;
+  };
+  const auto load_from = [&](std::int64_t first, int count) {
+    LinearIndex at = places[0];
+    at.constant += first;
+    return load_at(expr.id, pointer_to(expr.id, at), count);
+  };
+  std::vector<int> picked(static_cast<std::size_t>(lanes_));
+
+  const std::int64_t step = offset(1);
+  bool is_even = step >= 2 && step <= kLargestStep;
+  for (int lane = 0; lane < lanes_; ++lane) is_even = is_even && offset(lane) == step * lane;
+  if (is_even) {
+    llvm::Value* lanes = nullptr;
+    for (std::int64_t part = 0; part < step; ++part) {
+      // The last one ends with the last lane.
+      const std::int64_t first = std::min(part * lanes_, offset(lanes_ - 1) + 1 - lanes_);
+      llvm::Value* const loaded = load_from(first, lanes_);
+      for (int lane = 0; lane < lanes_; ++lane) {
+        const bool here = offset(lane) / lanes_ == part;
+        const auto place = static_cast<int>(offset(lane) - first);
+        picked[static_cast<std::size_t>(lane)] = here ? place + lanes_ : lane;
+      }
+      lanes = builder_.CreateShuffleVector(lanes == nullptr ? loaded : lanes, loaded, picked);
+    }
+    return lanes;
+  }
+
+  int run = 1;
+  while (lanes_ % (run * 2) == 0) {
+    bool continues = true;
+    for (int lane = 0; lane < lanes_; ++lane) {
+      const int first = lane / (run * 2) * (run * 2);
+      continues = continues && offset(lane) == offset(first) + lane - first;
+    }
+    if (!continues) break;
+    run *= 2;
+  }
+  if (run < kShortestRun) return nullptr;
+  std::vector<llvm::Value*> runs;
+  for (int lane = 0; lane < lanes_; lane += run) runs.push_back(load_from(offset(lane), run));
+  return llvm::concatenateVectors(builder_, runs);
+}
+
 // A place that follows data is computed for all lanes together; index arithmetic lane by lane,
 // where it becomes constants.
 llvm::Value* KernelEmitter::load_per_lane(const Expr& expr) {
+  if (llvm::Value* const runs = load_runs(expr)) return runs;
   LinearIndex shared, own;
   bool by_data = false;
   const LinearIndex address = index_.linearize(expr.operands[0]);

@@ -116,6 +116,7 @@ class KernelEmitter {
                                            const Expr& load, int lanes);
   [[nodiscard]] llvm::Value* load_masked(const Expr& expr, const LinearIndex& address);
   [[nodiscard]] llvm::Value* load_per_lane(const Expr& expr);
+  [[nodiscard]] llvm::Value* load_runs(const Expr& expr);
   [[nodiscard]] bool follows_data(ExprId id) const;
   [[nodiscard]] llvm::Value* narrow_offsets(const LinearIndex& offsets);
   [[nodiscard]] std::vector<llvm::Value*> lanes_as_indices(llvm::Value* vector);

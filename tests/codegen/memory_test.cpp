@@ -36,7 +36,7 @@ ScheduledKernel copy(const std::string& name, DType dtype, const Address& from,
 
 TEST(Loads, LanesNextToEachOtherFarApartReversedOrAllAtOnePlace) {
   for (const DType dtype : {DType::F32, DType::F64, DType::U8, DType::Bool, DType::F16}) {
-    for (const std::int64_t step : {0, 1, 2, 3, -1, -2}) {
+    for (const std::int64_t step : {0, 1, 2, 3, 4, 5, -1, -2}) {
       const std::int64_t start = step < 0 ? -step * (kLanes - 1) : 0;
       expect_as_interpreted_everywhere(copy(
           "step " + std::to_string(step), dtype, [&](KernelWriter& w, ExprId row, ExprId lane) {
@@ -59,6 +59,20 @@ TEST(Loads, DivisionsThatCancel) {
   expect_as_interpreted_everywhere(kernel);
   for (const Target& target : known_targets()) {
     EXPECT_EQ(assembly(kernel, target).find("insert"), std::string::npos) << target.name;
+  }
+}
+
+// Rows of four from rows of ten; a last column would lie outside.
+TEST(Loads, GroupsOfNeighbours) {
+  for (const DType dtype : {DType::F32, DType::F64, DType::U8, DType::Bool, DType::F16}) {
+    for (const std::int64_t group : {2, 4}) {
+      expect_as_interpreted_everywhere(
+          copy("groups", dtype, [&](KernelWriter& w, ExprId row, ExprId lane) {
+            return w.sum({{row, 5},
+                          {w.kernel.pool.floor_div(lane, group), 10},
+                          {w.kernel.pool.floor_mod(lane, group), 1}});
+          }));
+    }
   }
 }
 
@@ -183,6 +197,28 @@ class GuardedBuffer {
   std::byte* pages_ = nullptr;
   std::byte* end_ = nullptr;
 };
+
+// Lanes that are picked from whole vectors: the first and the last element of a buffer are lanes.
+TEST(Loads, PickedLanesEndTheirBuffer) {
+  for (const DType dtype : {DType::F32, DType::U8}) {
+    for (const std::int64_t step : {2, 3, 4}) {
+      KernelWriter w("picked");
+      const auto in = w.input("in", dtype, (kLanes - 1) * step + 1);
+      const auto out = w.output("out", dtype, kLanes);
+      w.loop("lane", LoopKind::Vector, kLanes,
+             [&](ExprId lane) { w.store(out, lane, w.load(in, w.sum({{lane, step}}))); });
+      const ScheduledKernel kernel = w.finish();
+      for (const Target& target : runnable_targets()) {
+        const CompiledProgram program(kernel, target);
+        const GuardedBuffer guarded(
+            static_cast<std::size_t>(((kLanes - 1) * step + 1) * size_bytes(dtype)));
+        std::vector<std::byte> output(static_cast<std::size_t>(kLanes * size_bytes(dtype)));
+        EXPECT_EQ(program.run({guarded.at_end(), output.data()}), 0);
+        EXPECT_EQ(program.run({guarded.at_begin(), output.data()}), 0);
+      }
+    }
+  }
+}
 
 // A row of 11 in vectors of 8, shifted by one to the left: the first lane and the last five lie
 // outside, where no byte may be touched.
