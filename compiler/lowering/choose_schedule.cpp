@@ -43,6 +43,7 @@ constexpr double kOverlapCost = 1.04;
 // Vectors of a tile, and the part of the usual cost below which others than the usual are taken.
 constexpr std::int64_t kMostVectors = 4;
 constexpr double kWorthwhile = 0.97;
+constexpr double kConversionCost = 0.5;  // of a vector of 16-bit weights
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -207,7 +208,7 @@ class Chooser {
                                   : (extent(step.range) + step.lanes - 1) / step.lanes;
     double best = kWorthwhile * cost_of_tiles(step);
     VectorStep other = step;
-    for (other.vectors = 2; other.vectors <= std::min(most, kMostVectors); ++other.vectors) {
+    for (other.vectors = 1; other.vectors <= std::min(most, kMostVectors); ++other.vectors) {
       const double cost = cost_of_tiles(other);
       if (cost >= best) continue;
       best = cost;
@@ -223,7 +224,10 @@ class Chooser {
       size *= static_cast<double>(tile.size);
       if (extent(tile.range) % tile.size != 0) overlap = kOverlapCost;
     }
-    return tiles * (size + 2 * kTileOverhead / step.vectors + (reads_halves() ? 1 : 0)) * overlap;
+    // Two loads go with two multiply-adds.
+    if (step.vectors == 1) size += 1;
+    const double conversion = reads_halves() ? kConversionCost : 0;
+    return tiles * (size + 2 * kTileOverhead / step.vectors + conversion) * overlap;
   }
 
   // Weights that each tile converts.
