@@ -10,6 +10,7 @@
 #include "compiler/lowering/schedule.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/sort_nodes.h"
+#include "compiler/passes/split_maps.h"
 #include "compiler/passes/widen_floats.h"
 #include "compiler/plan/plan.h"
 #include "compiler/program/build_program.h"
@@ -272,9 +273,15 @@ Result<Compiled> compile(const CompileInput& input, const CompileOptions& option
       INGOT_ASSIGN(compiled.idle_inputs, idle_inputs(graph, maker, options, runner));
     }
     begins(options, "widen-halves");
-    const Graph wide = widen_halves(graph);
+    Graph wide = widen_halves(graph);
     INGOT_RETURN_IF_ERROR(validate_graph(wide));
     trace(options, "widen-halves", print_graph(wide));
+    if (options.optimization > 0) {
+      begins(options, "split-maps");
+      wide = split_maps(wide);
+      INGOT_RETURN_IF_ERROR(validate_graph(wide));
+      trace(options, "split-maps", print_graph(wide));
+    }
     for (const Target& target : options.targets) {
       INGOT_ASSIGN(CompiledVariant made, compile_variant(variant.camera, wide, target, references,
                                                          options, schedules, generator));
@@ -295,6 +302,7 @@ const std::vector<PassInfo>& pass_list() {
         {"fold-constants", "graph", "computes what depends on no input"},
         {"to-double", "graph", "the graph in double precision, for references"},
         {"widen-halves", "graph", "half precision as storage only: f32 between inputs and outputs"},
+        {"split-maps", "graph", "maps of concatenations become concatenations of maps"},
         {"make-plan", "graph", "chooses kernels, buffers and layouts (graph to plan)"},
         {"lower-kernel", "plan", "kernels as expressions over ranges (graph to ranged kernels)"},
     };
@@ -390,6 +398,7 @@ Result<std::string> run_pass(const std::string& name, std::string_view text) {
   if (name == "fold-constants") return run_fold(text);
   if (name == "to-double") return run_on_graph(to_double, text);
   if (name == "widen-halves") return run_on_graph(widen_halves, text);
+  if (name == "split-maps") return run_on_graph(split_maps, text);
   if (name == "make-plan") return run_make_plan(text);
   if (name == "lower-kernel" || name == "fuse-bands") return run_build(name, text);
   for (const RangedPass& pass : ranged_passes()) {

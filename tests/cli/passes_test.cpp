@@ -18,9 +18,10 @@ using Names = std::vector<std::string>;
 // R50: no rule runs at -O0, only what turns a graph into loops.
 const Names kPlainPasses = {"sort-nodes",   "fold-constants", "widen-halves", "make-plan",
                             "lower-kernel", "apply-schedule", "plan-memory"};
-const Names kAllPasses = {"sort-nodes",     "fold-constants", "to-double",        "widen-halves",
-                          "make-plan",      "lower-kernel",   "simplify-reduces", "fuse-bands",
-                          "arrange-ranges", "apply-schedule", "share-in-place",   "plan-memory"};
+const Names kAllPasses = {"sort-nodes", "fold-constants", "to-double",      "widen-halves",
+                          "split-maps", "make-plan",      "lower-kernel",   "simplify-reduces",
+                          "fuse-bands", "arrange-ranges", "apply-schedule", "share-in-place",
+                          "plan-memory"};
 
 Names with_code(Names names) {
   names.emplace_back("code");
@@ -346,6 +347,7 @@ TEST(Pass, RunsOnTextOfItsLevel) {
       {"fold-constants", {"g", "constant f32[2] {4,6}"}},
       {"to-double", {"g", "map.exp f64[2]"}},
       {"widen-halves", {"g", "map.exp f32[2]"}},
+      {"split-maps", {"g", "graph \""}},
       {"make-plan", {"g", "plan @graph {"}},
       {"lower-kernel", {"g", "ranged kernel"}},
       {"simplify-reduces", {"k", "store y[a] = load x[a]"}},
