@@ -354,8 +354,8 @@ void KernelEmitter::append_key(std::string& key, ExprId id) const {
 std::string KernelEmitter::key_of(ExprId id) const {
   std::string key;
   append_key(key, id);
-  // What is broadcast to vectors of two widths is loaded for each: a load can be part of the
-  // operation, half of a register cannot.
+  // What is broadcast to vectors of two widths is loaded for each, from a pointer of its own: a
+  // load can be part of the operation, half of a register cannot.
   if (kernel_.pool[id].kind == ExprKind::LoadFlat) key += static_cast<char>(lanes_);
   return key;
 }

@@ -277,11 +277,17 @@ std::vector<llvm::Value*> KernelEmitter::lanes_as_indices(llvm::Value* vector) {
 // lanes picked. Nothing outside of the first and last lane is read. Null where lanes lie in another
 // way.
 llvm::Value* KernelEmitter::load_runs(const Expr& expr) {
-  if (expr.gated || kernel_.parameters[expr.id].access != Access::Read) return nullptr;
+  if (expr.gated || lanes_ < 2 || kernel_.parameters[expr.id].access != Access::Read)
+    return nullptr;
   std::vector<LinearIndex> places;
   for_each_lane([&](int) { places.push_back(index_.linearize(expr.operands[0])); });
   for (const LinearIndex& place : places) {
     if (place.terms != places[0].terms) return nullptr;
+  }
+  // A quotient that is no number has one name for all lanes, and may have another value in each.
+  if (std::ranges::any_of(places[0].terms,
+                          [this](const LinearTerm& term) { return depends_on_lane(term.atom); })) {
+    return nullptr;
   }
   const auto offset = [&](int lane) {
     return places[static_cast<std::size_t>(lane)].constant - places[0].constant;

@@ -30,7 +30,7 @@ constexpr std::int64_t kStreamDistanceBytes = 4096;
 constexpr std::int64_t kStreams = 6, kLeastStreams = 4;  // at a time
 // Turns of the innermost reduce loop that are written out, times the elements of a tile.
 constexpr std::int64_t kWrittenTurns = 64;
-constexpr int kWidestVector = 512;  // bits
+constexpr int kTwoTurnVector = 512;  // bits
 // Of a depthwise tile: its extents, and what is written out.
 constexpr int kManyRegisters = 32;
 constexpr std::int64_t kWindowVectors = 4, kWindowSums = 8;  // with fewer registers
@@ -43,7 +43,8 @@ constexpr double kOverlapCost = 1.04;
 // Vectors of a tile, and the part of the usual cost below which others than the usual are taken.
 constexpr std::int64_t kMostVectors = 4;
 constexpr double kWorthwhile = 0.97;
-constexpr double kConversionCost = 0.5;  // of a vector of 16-bit weights
+// Of a vector of 16-bit weights; whether a panel is widened instead is not known yet.
+constexpr double kConversionCost = 0.5;
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -158,7 +159,7 @@ class Chooser {
   // than the whole.
   bool ends_narrow(std::int64_t count) const {
     const std::int64_t left = count % lanes();
-    return target_.vector_bits >= kWidestVector && accesses_.is_contraction() &&
+    return target_.vector_bits >= kTwoTurnVector && accesses_.is_contraction() &&
            (left == lanes() / 2 || left == lanes() / 4);
   }
 

@@ -256,7 +256,8 @@ class WinogradChooser {
     return true;
   }
 
-  // Tiles at the end read zeros behind the window of the last output.
+  // Tiles at the end read zeros behind the window of the last output: the plan made a zeroed halo
+  // as large as the tiles need it.
   bool has_halo(int tile) const {
     const KernelParameter& parameter = kernel_.parameters[step_.input];
     for (const auto& [dimension, range] : {std::pair{2, step_.row}, std::pair{3, step_.column}}) {

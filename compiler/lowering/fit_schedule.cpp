@@ -253,7 +253,7 @@ class Fitter {
     const auto packing =
         std::ranges::find(schedule_.packings, step.parameter, &Schedule::Packing::parameter);
     const bool fits = packing != schedule_.packings.end() && is_float(read.dtype) &&
-                      size_bytes(read.dtype) == 2 && schedule_.vector && has_loop_of_panels() &&
+                      size_bytes(read.dtype) == 2 && schedule_.vector && may_widen_panels() &&
                       packing->layout.block_dim >= 0 &&
                       packing->layout.block == step_of(schedule_.vector->range) &&
                       panel_elements(*packing, read.shape) <= kMostPanel &&
@@ -278,7 +278,7 @@ class Fitter {
   }
 
   // The only one before the bar, or none where there is one panel; then a loop to cut.
-  bool has_loop_of_panels() const {
+  bool may_widen_panels() const {
     const std::uint32_t range = schedule_.vector->range;
     const bool one =
         turns(range) == 1 && std::ranges::find(schedule_.outer, range) == schedule_.outer.end();

@@ -161,7 +161,7 @@ class Lowering {
       if (outside_is) {
         std::int64_t before = 0, after = 0;
         const bool edges_match = placement.offset[d] == 0 && buffer.shape[d] == shape[d];
-        if (edges_match && *outside_is == Scalar::zero(outside_is->dtype)) {
+        if (buffer.zero_before && edges_match && *outside_is == Scalar::zero(outside_is->dtype)) {
           before = buffer.layout.before[d];
           after = buffer.layout.after[d];
         }

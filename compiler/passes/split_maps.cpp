@@ -27,6 +27,7 @@ class Splitting {
   Graph run() {
     result_.name = graph_.name;
     find_readers();
+    find_parts();
     for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) visit(i);
     for (const GraphOutput& output : graph_.outputs) {
       result_.outputs.push_back({output.name, made(output.value)});
@@ -74,18 +75,32 @@ class Splitting {
 
   // A map whose other operands are no results of a kernel, with which it would run otherwise.
   bool only_a_map_reads(std::uint32_t index) const {
-    if (readers_[index].size() != 1) return false;
-    const Node& reader = graph_.nodes[readers_[index][0]];
-    return is_elementwise(reader) && std::ranges::all_of(reader.inputs, [&](ValueId input) {
-             return parts_[input.index] || is_given(input) || may_have_parts(input);
+    return readers_[index].size() == 1 && may_split(graph_.nodes[readers_[index][0]]);
+  }
+
+  bool may_split(const Node& node) const {
+    return is_elementwise(node) && std::ranges::all_of(node.inputs, [&](ValueId input) {
+             return may_have_parts_[input.index] || is_given(input);
            });
   }
 
-  bool may_have_parts(ValueId value) const {
-    const Node& node = graph_[value];
-    return std::holds_alternative<ConcatOp>(node.op) && readers_[value.index].size() == 1 &&
-           node.inputs.size() <= kMostParts &&
-           std::ranges::all_of(node.inputs, [&](ValueId part) { return is_free(part); });
+  // Read once: concatenations of parts that are free, and maps of such.
+  void find_parts() {
+    may_have_parts_.resize(graph_.nodes.size());
+    for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
+      if (readers_[i].size() != 1) continue;
+      if (std::holds_alternative<ConcatOp>(node.op)) {
+        may_have_parts_[i] =
+            node.inputs.size() <= kMostParts &&
+            std::ranges::all_of(node.inputs, [&](ValueId part) { return is_free(part); });
+      } else {
+        may_have_parts_[i] =
+            may_split(node) && std::ranges::any_of(node.inputs, [&](ValueId input) {
+              return may_have_parts_[input.index];
+            });
+      }
+    }
   }
 
   bool is_given(ValueId value) const {
@@ -97,8 +112,9 @@ class Splitting {
 
   void visit(std::uint32_t index) {
     const Node& node = graph_.nodes[index];
-    if (may_have_parts(ValueId{index}) && only_a_map_reads(index)) {
-      parts_[index] = Parts{std::get<ConcatOp>(node.op).axis, made_of(node.inputs)};
+    const auto* const concat = std::get_if<ConcatOp>(&node.op);
+    if (concat != nullptr && may_have_parts_[index] && only_a_map_reads(index)) {
+      parts_[index] = Parts{concat->axis, made_of(node.inputs)};
       return;
     }
     if (is_elementwise(node)) {
@@ -193,6 +209,7 @@ class Splitting {
   const Graph& graph_;
   Graph result_;
   std::vector<std::vector<std::uint32_t>> readers_;
+  std::vector<bool> may_have_parts_;
   std::vector<std::optional<ValueId>> place_;  // of whole values
   std::vector<std::optional<Parts>> parts_;
 };

@@ -702,13 +702,12 @@ class Planner {
     PlanBuffer& buffer = plan_.buffers[placement->second.buffer];
     Layout& layout = buffer.layout;
     const std::size_t last = buffer.shape.size() - 1;
-    if (buffer.kind != BufferKind::Scratch || layout.block_dim >= 0 ||
+    if (buffer.kind != BufferKind::Scratch || buffer.zero_before || layout.block_dim >= 0 ||
         layout.order.back() != static_cast<int>(last)) {
       return;
     }
-    const std::int64_t row = layout.before[last] + buffer.shape[last] + layout.after[last];
-    if (row * size_bytes(buffer.dtype) % kSetBytes == 0) {
-      layout.after[last] += kLineBytes / size_bytes(buffer.dtype);
+    if (buffer.shape[last] * size_bytes(buffer.dtype) % kSetBytes == 0) {
+      layout.after[last] = kLineBytes / size_bytes(buffer.dtype);
     }
   }
 

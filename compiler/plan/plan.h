@@ -39,7 +39,9 @@ struct PlanBuffer {
   Layout layout;
   ValueId constant;          // Constant: a value built of constants by movement only (packing)
   std::uint32_t io = 0;      // Input, Output, State, NextState: index into Plan::io
-  bool zero_before = false;  // a halo or padding must be zeroed before the first kernel writes
+  // The halo must be zeroed before the first kernel writes; without that, it only keeps rows apart
+  // and holds anything.
+  bool zero_before = false;
 };
 
 // Where a value lives: `offset` per dimension inside the buffer's logical shape (a part of a

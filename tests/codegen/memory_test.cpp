@@ -76,6 +76,18 @@ TEST(Loads, GroupsOfNeighbours) {
   }
 }
 
+// Lanes of one quotient with a remainder that depends on the row: no constant step or group.
+TEST(Loads, QuotientsThatAreNoNumbers) {
+  for (const std::int64_t divisor : {4, 12}) {
+    expect_as_interpreted_everywhere(
+        copy("quotient", DType::F32, [&](KernelWriter& w, ExprId row, ExprId lane) {
+          const ExprId at = w.sum({{row, 3}, {lane, 1}});
+          return w.sum(
+              {{w.kernel.pool.floor_div(at, divisor), 10}, {w.kernel.pool.floor_mod(lane, 4), 1}});
+        }));
+  }
+}
+
 TEST(Loads, LanesAnyhow) {
   expect_as_interpreted_everywhere(
       copy("folded", DType::F32, [](KernelWriter& w, ExprId row, ExprId lane) {

@@ -403,7 +403,24 @@ TEST(Lowering, ProductsOfRowsThatAreWholePages) {
   b.output("product", b.matmul(y, weights(b, "v", {1024, 5})));
   b.output("flat", b.matmul(b.reshape(y, {1, 9216}), weights(b, "u", {9216, 3})));
   b.output("sum", b.reduce(ReduceOp::Sum, b.reshape(y, {3, 3, 1024}), {1}, false));
+  // What lies between the rows is no halo of zeros.
+  const Scalar zero = Scalar::zero(DType::F32);
+  const std::int64_t none[] = {0, 0}, behind[] = {0, 4};
+  b.output("padded", b.pad(y, none, behind, zero));
+  const GraphBuilder::Window window{{3}, {1}, {1}, {0}, {1024}};
+  b.output("windows", b.reduce(ReduceOp::Sum, b.windows(b.reshape(y, {1, 9, 1024}), window, zero),
+                               {3}, false));
   check(b.take());
+}
+
+// Sums in parts, of full vectors and of a narrow one.
+TEST(Lowering, NarrowVectorsOfLongSums) {
+  for (const std::int64_t rows : {1, 3}) {
+    GraphBuilder b("long");
+    const ValueId x = b.input("x", DType::F32, {rows, 20000});
+    b.output("y", b.matmul(x, weights(b, "w", {20000, 24})));
+    check(b.take());
+  }
 }
 
 TEST(Lowering, AttentionShapes) {

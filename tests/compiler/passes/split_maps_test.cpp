@@ -96,6 +96,46 @@ TEST(SplitMaps, TwoConcatenationsOfEqualAndOfOtherParts) {
   }
 }
 
+// Each map waits for the concatenation of the other.
+TEST(SplitMaps, MapsOfTwoConcatenationsMeet) {
+  const Graph graph = made([](Network& n) {
+    const ValueId first = n.joined(n.b.cast(n.x, DType::F32), n.b.cast(n.y, DType::F32));
+    const ValueId second =
+        n.joined(n.exp(n.b.cast(n.x, DType::F32)), n.exp(n.b.cast(n.y, DType::F32)));
+    return n.b.add(n.neg(first), n.b.map(ScalarOp::Sqrt, second));
+  });
+  // Casts of one input are one node, which two read.
+  const Graph again = made([](Network& n) {
+    const ValueId u = n.b.input("u", DType::F32, {1, kFirst, 4});
+    const ValueId v = n.b.input("v", DType::F32, {1, kSecond, 4});
+    const ValueId joined = n.joined(u, v);
+    const ValueId other = n.joined(n.exp(u), n.exp(v));
+    return n.b.add(n.neg(joined), n.b.map(ScalarOp::Sqrt, other));
+  });
+  EXPECT_TRUE(a_map_reads_a_concatenation(split_maps(graph)));
+  const Graph split = split_maps(again);
+  EXPECT_FALSE(a_map_reads_a_concatenation(split)) << print_graph(split);
+  EXPECT_EQ(print_graph(split_maps(split)), print_graph(split));
+  expect_same(graph, split_maps(graph));
+  expect_same(again, split);
+}
+
+TEST(SplitMaps, OnePartTwiceAndAPartOfNothing) {
+  const Graph graph = made([](Network& n) {
+    n.b.set_strict(true);
+    const ValueId u = n.b.input("u", DType::F32, {1, kFirst, 4});
+    const ValueId none = n.b.input("none", DType::F32, {1, 0, 4});
+    const ValueId whole = n.b.concat(std::array{u, none, u}, 1);
+    return n.b.mul(whole, n.b.like(whole, 3));
+  });
+  const Graph split = split_maps(graph);
+  EXPECT_FALSE(a_map_reads_a_concatenation(split)) << print_graph(split);
+  EXPECT_TRUE(std::ranges::all_of(split.nodes, [](const Node& node) {
+    return node.strict || !std::holds_alternative<MapOp>(node.op);
+  }));
+  expect_same(graph, split);
+}
+
 TEST(SplitMaps, WhatOthersReadOrAKernelMakesStaysWhole) {
   const std::function<ValueId(Network&)> cases[] = {
       [](Network& n) {  // another reader of the whole
