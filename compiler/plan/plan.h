@@ -37,8 +37,8 @@ struct PlanBuffer {
   DType dtype = DType::F32;
   Shape shape;
   Layout layout;
-  ValueId constant;          // Constant: a value built of constants by movement only (packing)
-  std::uint32_t io = 0;      // Input, Output, State, NextState: index into Plan::io
+  ValueId constant;      // Constant: a value built of constants by movement only (packing)
+  std::uint32_t io = 0;  // Input, Output, State, NextState: index into Plan::io
   // The halo must be zeroed before the first kernel writes; without that, it only keeps rows apart
   // and holds anything.
   bool zero_before = false;
