@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/passes/copy_interface.h"
+
 namespace ingot {
 namespace {
 
@@ -23,24 +25,7 @@ class Sorting {
     for (const GraphOutput& output : graph_.outputs) visit(output.value.index);
     for (const GraphState& state : graph_.states) visit(state.next.index);
 
-    for (const GraphOutput& output : graph_.outputs) {
-      sorted_.outputs.push_back({output.name, moved(output.value)});
-    }
-    for (const GraphState& state : graph_.states) {
-      GraphState& made = sorted_.states.emplace_back(state);
-      made.state = moved(state.state);
-      made.next = moved(state.next);
-      if (state.entry) made.entry = moved(*state.entry);
-    }
-    for (GraphTransform transform : graph_.transforms) {
-      transform.input = moved(transform.input);
-      transform.frame = moved(transform.frame);
-      sorted_.transforms.push_back(transform);
-    }
-    for (GraphCamera camera : graph_.cameras) {
-      camera.input = moved(camera.input);
-      sorted_.cameras.push_back(camera);
-    }
+    copy_interface(graph_, sorted_, [this](ValueId value) { return moved(value); });
     return std::move(sorted_);
   }
 

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/passes/copy_interface.h"
+
 namespace ingot {
 namespace {
 
@@ -29,24 +31,7 @@ class Splitting {
     find_readers();
     find_parts();
     for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) visit(i);
-    for (const GraphOutput& output : graph_.outputs) {
-      result_.outputs.push_back({output.name, made(output.value)});
-    }
-    for (const GraphState& state : graph_.states) {
-      GraphState& copy = result_.states.emplace_back(state);
-      copy.state = made(state.state);
-      copy.next = made(state.next);
-      if (state.entry) copy.entry = made(*state.entry);
-    }
-    for (GraphTransform transform : graph_.transforms) {
-      transform.input = made(transform.input);
-      transform.frame = made(transform.frame);
-      result_.transforms.push_back(transform);
-    }
-    for (GraphCamera camera : graph_.cameras) {
-      camera.input = made(camera.input);
-      result_.cameras.push_back(camera);
-    }
+    copy_interface(graph_, result_, [this](ValueId value) { return made(value); });
     return std::move(result_);
   }
 
