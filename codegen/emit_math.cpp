@@ -402,6 +402,7 @@ Value* MathEmitter::sigmoid_in_steps(Value* x) {
 // A polynomial around each of 16 centers; around 0 of erf(t) - t.
 Value* MathEmitter::erf_in_steps(Value* x, const PowerTable& table) {
   const double step = kErfStepF32[0];
+  // Inside of the last piece, where the result is 1.
   Value* const t = at_most(magnitude(x), step * 15.49);
   Value* const shifted = multiply_add(t, number(1 / step), number(format_.round));
   Value* const center = builder_.CreateFSub(shifted, number(format_.round));
