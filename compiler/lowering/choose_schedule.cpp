@@ -336,13 +336,36 @@ class Chooser {
            schedule_.vector->vectors == 1 && is_depthwise(schedule_.vector->range);
   }
 
+  // Output ranges in the order in which tiles take them: innermost first. Windows that do not touch
+  // share little, so that a tile of several rows costs no loads and asks for more lines of memory
+  // at a time (1.03 to 1.4 times as fast with a step of 2).
+  std::vector<std::uint32_t> tiled_ranges(const VectorStep& vector) const {
+    std::vector<std::uint32_t> ranges;
+    for (auto range = accesses_.output_ranges().rbegin(); range != accesses_.output_ranges().rend();
+         ++range) {
+      if (*range != vector.range && extent(*range) >= 2) ranges.push_back(*range);
+    }
+    if (ranges.size() >= 2 && is_depthwise(vector.range) && has_step(ranges[0]) &&
+        has_step(ranges[1])) {
+      std::swap(ranges[0], ranges[1]);
+    }
+    return ranges;
+  }
+
+  bool has_step(std::uint32_t range) const {
+    return std::ranges::any_of(accesses_.sites(), [&](const AccessSite& site) {
+      return std::ranges::any_of(site.coordinates, [&](ExprId coordinate) {
+        return linear_coefficient(pool(), coordinate, range).value_or(0) > 1;
+      });
+    });
+  }
+
   void choose_window_tiles() {
     std::int64_t most = kWindowColumns;
-    for (auto range = accesses_.output_ranges().rbegin();
-         range != accesses_.output_ranges().rend() && schedule_.tiles.size() < 2; ++range) {
-      if (*range == schedule_.vector->range || extent(*range) < 2) continue;
-      const std::int64_t size = tile_size(extent(*range), most);
-      if (size >= 2) schedule_.tiles.push_back(TileStep{*range, size});
+    for (const std::uint32_t range : tiled_ranges(*schedule_.vector)) {
+      if (schedule_.tiles.size() == 2) break;
+      const std::int64_t size = tile_size(extent(range), most);
+      if (size >= 2) schedule_.tiles.push_back(TileStep{range, size});
       // A second row pays where the window is wide.
       if (extent(accesses_.reduce_ranges().back()) < kWideWindow) break;
       most = kWindowRows;
@@ -365,14 +388,12 @@ class Chooser {
     if (is_depthwise(vector.range) && vector.vectors > 1) budget = kWindowSums / vector.vectors;
     if (!accesses_.is_contraction()) budget = 4;
     std::vector<TileStep> tiles;
-    for (auto range = accesses_.output_ranges().rbegin(); range != accesses_.output_ranges().rend();
-         ++range) {
+    for (const std::uint32_t range : tiled_ranges(vector)) {
       if (tiles.size() == 2 || budget < 2) break;
-      if (*range == vector.range || extent(*range) < 2) continue;
-      if (accesses_.is_contraction() && !shares_a_vector(*range, vector.range)) continue;
-      const std::int64_t size = tile_size(extent(*range), budget);
+      if (accesses_.is_contraction() && !shares_a_vector(range, vector.range)) continue;
+      const std::int64_t size = tile_size(extent(range), budget);
       if (size < 2) continue;
-      tiles.push_back(TileStep{*range, size});
+      tiles.push_back(TileStep{range, size});
       budget /= size;
     }
     return tiles;
@@ -437,6 +458,17 @@ class Chooser {
       inner.unroll = turns;
     } else {
       inner.unroll = turns % 4 == 0 ? 4 : turns % 2 == 0 ? 2 : 1;
+    }
+    write_out_window(per_turn * turns);
+  }
+
+  // Rows of a tile share lines between the rows of a small window.
+  void write_out_window(std::int64_t written) {
+    if (!slides_windows() || schedule_.tiles.empty() || schedule_.reduces.size() != 2) return;
+    ReduceStep& rows = schedule_.reduces.front();
+    const bool fits = written * extent(rows.range) <= kWrittenTurns;
+    if (fits && rows.split == 1 && has_step(schedule_.tiles.front().range)) {
+      rows.unroll = extent(rows.range);
     }
   }
 

@@ -86,6 +86,31 @@ TEST(Schedule, TilesThatFitDecideTheVectorsBesideThem) {
   EXPECT_TRUE(has(steps, "tile a3 7")) << testing::PrintToString(steps);
 }
 
+// Windows that do not touch: rows of output instead of neighbours in one.
+TEST(Schedule, DepthwiseStepsTakeRowsInTiles) {
+  const auto steps = [](std::int64_t step, const std::string& device) {
+    GraphBuilder b("depthwise");
+    const std::int64_t out = 56 / step;
+    const GraphBuilder::Convolution one{{1, 1}, {1, 1}, {0, 0}, {56, 56}, 1};
+    const GraphBuilder::Convolution three{{step, step}, {1, 1}, {1, 1}, {out, out}, 96};
+    ValueId x = b.input("x", DType::F32, {1, 16, 56, 56});
+    x = b.convolution(x, weights(b, {96, 16, 1, 1}), one);
+    x = b.convolution(x, weights(b, {96, 1, 3, 3}), three);
+    b.output("y",
+             b.convolution(x, weights(b, {16, 96, 1, 1}), {{1, 1}, {1, 1}, {0, 0}, {out, out}, 1}));
+    const Graph graph = b.take();
+    const Plan plan = make_plan(graph, target(device), PlanOptions{}).value();
+    const LoweredKernel lowered = lower_kernel(plan, plan.kernels.end()[-2]).value();
+    return to_steps(choose_schedule(lowered.kernel, lowered.is_constant, target(device)),
+                    lowered.kernel);
+  };
+  EXPECT_TRUE(has(steps(1, "x86-64-v4"), "tile a3 7"));
+  EXPECT_TRUE(has(steps(2, "x86-64-v4"), "tile a2 7"));
+  EXPECT_TRUE(has(steps(2, "x86-64-v4"), "reduce k4 split 1 unroll 3"));
+  EXPECT_TRUE(has(steps(1, "x86-64-v3"), "tile a3 4"));
+  EXPECT_TRUE(has(steps(2, "x86-64-v3"), "tile a2 4"));
+}
+
 // The next panel (64 channels in, 3x3, 32 out) is fetched by the tiles of this one; what fits into
 // the first caches needs none.
 TEST(Schedule, TilesFetchTheNextPanelTogether) {
