@@ -62,30 +62,44 @@ class Applier : KernelScheduler {
     base_.assign(source_.ranges.size(), pool().index(0));
     parallel_ = open_bands();
     const std::size_t joined = parallel_ ? 0 : schedule_.parallel;
-    std::int64_t product = 1;
-    for (std::size_t i = 0; i < joined; ++i) product *= turns(schedule_.outer[i]);
-    const std::int64_t chunks = schedule_.widen ? schedule_.widen->chunks : 1;
-    product *= chunks;
+    // One range may be cut: its chunks are turns of the parallel loop.
+    std::int64_t chunks = 1;
+    std::optional<std::uint32_t> cut;
+    if (schedule_.widen) {
+      chunks = schedule_.widen->chunks;
+      cut = schedule_.outer[joined];
+    } else if (schedule_.chunk && joined > 0) {
+      chunks = schedule_.chunk->chunks;
+      cut = schedule_.chunk->range;
+    }
+    const auto part = [&](std::uint32_t range) {
+      return range == cut ? turns(range) / chunks : turns(range);
+    };
+    std::int64_t product = chunks;
+    for (std::size_t i = 0; i < joined; ++i) product *= part(schedule_.outer[i]);
     ExprId chunk = pool().index(0);
     if (joined > 0 || schedule_.widen) {
       parallel_ = add_variable("p", product, LoopKind::Parallel);
-      std::int64_t inner = product;
-      chunk = simplify(pool().floor_mod(pool().variable(*parallel_), chunks));
+      // A widened panel serves all of its chunks; other chunks are outside of everything.
+      std::int64_t inner = schedule_.widen ? product : product / chunks;
+      const auto digit = [&](std::int64_t inside, std::int64_t count) {
+        return simplify(
+            pool().floor_mod(pool().floor_div(pool().variable(*parallel_), inside), count));
+      };
+      chunk = digit(schedule_.widen ? 1 : inner, chunks);
       for (std::size_t i = 0; i < joined; ++i) {
         const std::uint32_t range = schedule_.outer[i];
-        inner /= turns(range);
-        block_[range] = simplify(
-            pool().floor_mod(pool().floor_div(pool().variable(*parallel_), inner), turns(range)));
+        inner /= part(range);
+        block_[range] = digit(inner, part(range));
       }
     }
     for (std::size_t i = joined; i < schedule_.outer.size(); ++i) {
       const std::uint32_t range = schedule_.outer[i];
-      const std::int64_t part = i == joined ? turns(range) / chunks : turns(range);
-      serial_.push_back(add_variable(source_.ranges[range].name, part, LoopKind::Serial));
+      serial_.push_back(add_variable(source_.ranges[range].name, part(range), LoopKind::Serial));
       block_[range] = pool().variable(serial_.back());
-      if (i == joined) {
-        block_[range] = simplify(pool().add(pool().mul(chunk, part), block_[range]));
-      }
+    }
+    if (cut) {
+      block_[*cut] = simplify(pool().add(pool().mul(chunk, part(*cut)), block_[*cut]));
     }
     for (std::uint32_t range : schedule_.outer) base_[range] = base(range);
     for (std::uint32_t range = 0; range < source_.ranges.size(); ++range) {

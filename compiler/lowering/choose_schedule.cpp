@@ -25,6 +25,9 @@ constexpr double kOutsideTurns = 8.0;
 constexpr std::int64_t kPrefetchedBytes = 64 << 10;
 // A vector of places takes about 10 ns, memory about 100.
 constexpr std::int64_t kVectorsAhead = 16;
+constexpr std::int64_t kFarthest = std::int64_t{1} << 40;  // coordinates, of known places
+// Of rows, outside of blocks of channels; in maps, which memory feeds in long runs.
+constexpr std::int64_t kMostChunks = 8, kMostChunksOfMaps = 2;
 // Ahead of a stream that is read once.
 constexpr std::int64_t kStreamDistanceBytes = 4096;
 constexpr std::int64_t kStreams = 6, kLeastStreams = 4;  // at a time
@@ -58,8 +61,12 @@ std::int64_t floor_power_of_two(std::int64_t value) {
 
 class Chooser {
  public:
-  Chooser(const RangedKernel& kernel, const std::vector<bool>& is_constant, const Target& target)
-      : kernel_(kernel), target_(target), accesses_(kernel, is_constant, target) {}
+  Chooser(const RangedKernel& kernel, const std::vector<bool>& is_constant, const Target& target,
+          bool is_stage)
+      : kernel_(kernel),
+        target_(target),
+        accesses_(kernel, is_constant, target),
+        is_stage_(is_stage) {}
 
   Schedule run() {
     choose_vector_reduce();
@@ -68,8 +75,8 @@ class Chooser {
     choose_reduces();
     choose_outer();
     pack_constants();
-    choose_prefetch();
     choose_widening();
+    choose_prefetch();
     return std::move(schedule_);
   }
 
@@ -366,7 +373,7 @@ class Chooser {
       if (schedule_.tiles.size() == 2) break;
       const std::int64_t size = tile_size(extent(range), most);
       if (size >= 2) schedule_.tiles.push_back(TileStep{range, size});
-      // A second row pays where the window is wide.
+      // A second one pays where the window is wide.
       if (extent(accesses_.reduce_ranges().back()) < kWideWindow) break;
       most = kWindowRows;
     }
@@ -463,10 +470,10 @@ class Chooser {
   }
 
   // Rows of a tile share lines between the rows of a small window.
-  void write_out_window(std::int64_t written) {
+  void write_out_window(std::int64_t turns_written) {
     if (!slides_windows() || schedule_.tiles.empty() || schedule_.reduces.size() != 2) return;
     ReduceStep& rows = schedule_.reduces.front();
-    const bool fits = written * extent(rows.range) <= kWrittenTurns;
+    const bool fits = turns_written * extent(rows.range) <= kWrittenTurns;
     if (fits && rows.split == 1 && has_step(schedule_.tiles.front().range)) {
       rows.unroll = extent(rows.range);
     }
@@ -535,6 +542,23 @@ class Chooser {
       std::rotate(vector, vector + 1, outer.end());
   }
 
+  // Whether the turns of a range store parts of the same block, and compute nothing from constants
+  // that one turn would keep for the others.
+  bool shares_blocks(std::uint32_t range) const {
+    if (schedule_.vector && schedule_.vector->range == range) return false;
+    return std::ranges::any_of(accesses_.sites(),
+                               [&](const AccessSite& site) {
+                                 const Layout& layout = kernel_.parameters[site.parameter].layout;
+                                 return site.is_store && layout.block_dim >= 0 &&
+                                        extent(range) < layout.block &&
+                                        accesses_.plain_dimension(site, range) == layout.block_dim;
+                               }) &&
+           std::ranges::none_of(accesses_.sites(), [&](const AccessSite& site) {
+             return accesses_.is_constant(site.parameter) &&
+                    along(site, range) == Along::Independent;
+           });
+  }
+
   // Blocks of packed weights outermost, so that one panel serves all pixels.
   void choose_outer() {
     schedule_.outer = accesses_.output_ranges();
@@ -554,13 +578,82 @@ class Chooser {
       order_by_turns();
       choose_ahead();
     }
+    // Workers should not write parts of the same lines.
+    std::ranges::stable_partition(schedule_.outer,
+                                  [&](std::uint32_t range) { return !shares_blocks(range); });
     std::erase_if(schedule_.outer, [&](std::uint32_t range) { return turns(range) == 1; });
-    std::int64_t product = 1;
+    choose_chunks();
+    std::int64_t product = schedule_.chunk ? schedule_.chunk->chunks : 1;
     for (std::uint32_t range : schedule_.outer) {
-      if (product >= kParallelTurns || product * turns(range) > kMostParallelTurns) break;
-      product *= turns(range);
+      const std::int64_t part = turns(range) / chunks_of(range);
+      if (product >= kParallelTurns || product * part > kMostParallelTurns) break;
+      product *= part;
       ++schedule_.parallel;
     }
+  }
+
+  // Panels or blocks of channels stay outermost within a few chunks of the next loop (rows), where
+  // what each chunk reads again stays in the second cache.
+  void choose_chunks() {
+    if (is_stage_ || schedule_.outer.size() < 2 || !is_over_blocks(schedule_.outer[0])) return;
+    std::int64_t read_again = 0;
+    for (std::uint32_t i = 0; i < kernel_.parameters.size(); ++i) {
+      const bool is_kept = std::ranges::any_of(accesses_.sites(), [&](const AccessSite& site) {
+        return site.parameter == i && !site.is_store &&
+               along(site, schedule_.outer[1]) == Along::Independent;
+      });
+      if (is_kept) read_again += bytes_of(kernel_.parameters[i]);
+    }
+    if (read_again > target_.l2_bytes / 2) return;
+    const std::int64_t rows = turns(schedule_.outer[1]);
+    // Even, so that two workers meet between chunks; what windows of two chunks share is read
+    // twice.
+    const std::int64_t most = accesses_.reduces().empty() ? kMostChunksOfMaps : kMostChunks;
+    std::int64_t best = 1;
+    for (std::int64_t chunks = 2; chunks <= std::min(rows, most); ++chunks) {
+      const bool is_small =
+          2 * window_span(schedule_.outer[1]) * chunks > extent(schedule_.outer[1]);
+      if (is_small || rows % chunks != 0) continue;
+      if (chunks % 2 == 0 || best % 2 != 0) best = chunks;
+    }
+    if (best == 1 || best * turns(schedule_.outer[0]) > kMostParallelTurns) return;
+    schedule_.chunk = ChunkStep{schedule_.outer[1], best};
+  }
+
+  bool is_over_blocks(std::uint32_t range) const {
+    const bool is_vector = schedule_.vector && schedule_.vector->range == range;
+    if (is_vector && accesses_.is_contraction()) return true;
+    return std::ranges::any_of(accesses_.sites(), [&](const AccessSite& site) {
+      const Layout& layout = kernel_.parameters[site.parameter].layout;
+      return site.is_store && layout.block_dim >= 0 &&
+             accesses_.plain_dimension(site, range) == layout.block_dim;
+    });
+  }
+
+  // Turns of an output range that read at the same places as the next one.
+  std::int64_t window_span(std::uint32_t range) const {
+    std::int64_t most = 0;
+    for (const AccessSite& site : accesses_.sites()) {
+      if (accesses_.is_constant(site.parameter)) continue;
+      for (const ExprId coordinate : site.coordinates) {
+        const std::int64_t step = linear_coefficient(pool(), coordinate, range).value_or(0);
+        if (step == 0) continue;
+        const IndexRange bounds = bounds_of(pool(), coordinate, [&](std::uint32_t other) {
+          return other == range ? std::int64_t{1} : extent(other);
+        });
+        if (!bounds.within(-kFarthest, kFarthest)) return extent(range);
+        most = std::max(most, (bounds.max - bounds.min) / std::abs(step));
+      }
+    }
+    return most;
+  }
+
+  static std::int64_t bytes_of(const KernelParameter& parameter) {
+    return element_count(parameter.layout, parameter.shape) * size_bytes(parameter.dtype);
+  }
+
+  std::int64_t chunks_of(std::uint32_t range) const {
+    return schedule_.chunk && schedule_.chunk->range == range ? schedule_.chunk->chunks : 1;
   }
 
   // --- packing
@@ -638,7 +731,7 @@ class Chooser {
       }
       std::int64_t tiles = 1;
       for (std::uint32_t range : schedule_.outer) {
-        if (range != schedule_.vector->range) tiles *= turns(range);
+        if (range != schedule_.vector->range) tiles *= turns(range) / chunks_of(range);
       }
       const ReduceStep& inner = schedule_.reduces.back();
       if (inner.split <= 1 && inner.unroll == extent(inner.range)) return;  // no loop is left
@@ -690,6 +783,7 @@ class Chooser {
       while (chunks > 1 && (next % chunks != 0 || tiles / chunks < kTilesOfPanel)) --chunks;
       if (tiles / chunks < kTilesOfPanel || panels * chunks > kMostParallelTurns) return;
       schedule_.widen = WidenStep{packing.parameter, chunks};
+      schedule_.chunk.reset();
       schedule_.parallel = loops_of_panels;
       return;
     }
@@ -698,16 +792,17 @@ class Chooser {
   const RangedKernel& kernel_;
   const Target& target_;
   const KernelAccesses accesses_;
+  const bool is_stage_;
   Schedule schedule_;
 };
 
 }  // namespace
 
 Schedule choose_schedule(const RangedKernel& kernel, const std::vector<bool>& is_constant,
-                         const Target& target, int largest_tile) {
+                         const Target& target, int largest_tile, bool is_stage) {
   std::optional<Schedule> winograd = choose_winograd(kernel, is_constant, target, largest_tile);
   if (winograd) return *std::move(winograd);
-  return Chooser(kernel, is_constant, target).run();
+  return Chooser(kernel, is_constant, target, is_stage).run();
 }
 
 Shape packed_shape(const Schedule::Packing& packing, const Shape& shape) {

@@ -40,6 +40,7 @@ class Fitter {
     check_outer();
     check_prefetch();
     check_widen();
+    check_chunk();
     check_ahead();
     return std::move(reasons_);
   }
@@ -222,14 +223,19 @@ class Fitter {
       missing.erase(range);
     }
     for (const std::uint32_t range : missing) against("no loop over {}", name(range));
-    std::int64_t product = 1;
+    if (parallel_turns(1) > kMostParallelTurns) {
+      against("more than {} turns of the parallel loop", kMostParallelTurns);
+    }
+  }
+
+  // Of the parallel loop, with a factor; capped, so that nothing overflows.
+  std::int64_t parallel_turns(std::int64_t product) const {
+    product = std::min(product, kMostParallelTurns + 1);
     for (std::size_t i = 0; i < schedule_.parallel; ++i) {
       product = std::min(product * std::min(turns(schedule_.outer[i]), kMostParallelTurns + 1),
                          kMostParallelTurns + 1);
     }
-    if (product > kMostParallelTurns) {
-      against("more than {} turns of the parallel loop", kMostParallelTurns);
-    }
+    return product;
   }
 
   void check_prefetch() {
@@ -253,7 +259,8 @@ class Fitter {
     const auto packing =
         std::ranges::find(schedule_.packings, step.parameter, &Schedule::Packing::parameter);
     const bool fits = packing != schedule_.packings.end() && is_float(read.dtype) &&
-                      size_bytes(read.dtype) == 2 && schedule_.vector && may_widen_panels() &&
+                      size_bytes(read.dtype) == 2 && schedule_.vector &&
+                      schedule_.vector->tail != Tail::Overlap && may_widen_panels() &&
                       packing->layout.block_dim >= 0 &&
                       packing->layout.block == step_of(schedule_.vector->range) &&
                       panel_elements(*packing, read.shape) <= kMostPanel &&
@@ -274,6 +281,24 @@ class Fitter {
     if (step.chunks < 1 || turns(next) % step.chunks != 0 ||
         step.chunks * turns(schedule_.vector->range) > kMostParallelTurns) {
       against("{} chunks of the {} turns of {}", step.chunks, turns(next), name(next));
+    }
+  }
+
+  void check_chunk() {
+    if (!schedule_.chunk) return;
+    const ChunkStep& step = *schedule_.chunk;
+    const auto at = std::ranges::find(schedule_.outer, step.range);
+    if (at == schedule_.outer.end())
+      return against("chunks of {}, which has no loop", name(step.range));
+    if (schedule_.parallel == 0 || schedule_.widen) {
+      return against("chunks of {} {}", name(step.range),
+                     schedule_.widen ? "beside widened panels" : "without a parallel loop");
+    }
+    const auto joined = static_cast<std::size_t>(at - schedule_.outer.begin());
+    const std::int64_t beside = joined < schedule_.parallel ? 1 : step.chunks;
+    if (step.chunks < 1 || turns(step.range) % step.chunks != 0 ||
+        parallel_turns(beside) > kMostParallelTurns) {
+      against("{} chunks of the {} turns of {}", step.chunks, turns(step.range), name(step.range));
     }
   }
 

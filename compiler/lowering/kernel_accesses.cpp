@@ -68,24 +68,29 @@ Along KernelAccesses::along(const AccessSite& site, std::uint32_t range) const {
   if (is_constant_[site.parameter]) return Along::Contiguous;  // it will be packed
   const KernelParameter& parameter = kernel_.parameters[site.parameter];
   if (parameter.layout.block_dim >= 0) {
-    return parameter.layout.block_dim == dimension &&
-                   starts_aligned(site.coordinates[static_cast<std::size_t>(dimension)], range)
-               ? Along::Contiguous
-               : Along::Strided;
+    if (parameter.layout.block_dim != dimension) return Along::Strided;
+    // No vector may cross a block. Few turns may be one narrow vector inside of it.
+    const ExprId coordinate = site.coordinates[static_cast<std::size_t>(dimension)];
+    const std::int64_t count = extent(range);
+    const bool is_narrow = count > 1 && count < lanes() && (count & (count - 1)) == 0;
+    const bool aligned = starts_aligned(coordinate, range, lanes()) ||
+                         (is_narrow && starts_aligned(coordinate, range, count));
+    return aligned ? Along::Contiguous : Along::Strided;
   }
   return strides(parameter.layout, parameter.shape)[static_cast<std::size_t>(dimension)] == 1
              ? Along::Contiguous
              : Along::Strided;
 }
 
-// Whether the rest of the coordinate is a multiple of the lanes, so that no vector crosses a block.
-bool KernelAccesses::starts_aligned(ExprId coordinate, std::uint32_t range) const {
+// Whether the rest of the coordinate is a multiple of the width.
+bool KernelAccesses::starts_aligned(ExprId coordinate, std::uint32_t range,
+                                    std::int64_t width) const {
   for (std::uint32_t other = 0; other < kernel_.ranges.size(); ++other) {
     if (other == range || !depends_on(pool(), coordinate, other)) continue;
     const std::optional<std::int64_t> factor = linear_coefficient(pool(), coordinate, other);
-    if (!factor || *factor % lanes() != 0) return false;
+    if (!factor || *factor % width != 0) return false;
   }
-  return constant_part(coordinate) % lanes() == 0;
+  return constant_part(coordinate) % width == 0;
 }
 
 bool follows_data(const ExprPool& pool, const std::vector<ExprId>& coordinates) {
@@ -121,6 +126,9 @@ bool KernelAccesses::may_pad(std::uint32_t range, std::int64_t padded) const {
     const KernelParameter& parameter = kernel_.parameters[site.parameter];
     if (parameter.layout.block_dim != dimension) return false;
     const ExprId coordinate = site.coordinates[static_cast<std::size_t>(dimension)];
+    if (along(site, range) == Along::Contiguous && !starts_aligned(coordinate, range, lanes())) {
+      return false;  // only narrow vectors stay inside of a block
+    }
     const auto bounds = [&](std::int64_t turns) {
       return bounds_of(pool(), coordinate,
                        [&](std::uint32_t other) { return other == range ? turns : extent(other); });

@@ -55,7 +55,7 @@ class KernelAccesses {
 
  private:
   void collect();
-  bool starts_aligned(ExprId coordinate, std::uint32_t range) const;
+  bool starts_aligned(ExprId coordinate, std::uint32_t range, std::int64_t width) const;
 
   const RangedKernel& kernel_;
   const std::vector<bool>& is_constant_;

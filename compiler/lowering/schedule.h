@@ -75,6 +75,14 @@ struct WidenStep {
   std::int64_t chunks = 1;
 };
 
+// The turns of one of the outer loops (rows) are cut into `chunks` equal parts, which run outside
+// of all loops and join the parallel one: workers that split it get rows of their own through all
+// blocks of channels, so that what one of them stores need not move to another's caches.
+struct ChunkStep {
+  std::uint32_t range = 0;
+  std::int64_t chunks = 1;
+};
+
 // A kernel without a reduce reads at places that follow data: asks for those of the vector that
 // many further on, which no processor foresees.
 struct AheadStep {
@@ -115,14 +123,15 @@ struct Schedule {
   std::vector<Packing> packings;
   std::optional<PrefetchStep> prefetch;
   std::optional<WidenStep> widen;
+  std::optional<ChunkStep> chunk;  // not beside `widen`
   std::optional<AheadStep> ahead;
 };
 
 // Chooses by the facts of the target. Deterministic; measures nothing. `largest_tile`: of
-// Winograd convolutions.
+// Winograd convolutions. `is_stage`: of a group whose bands are the parallel loop.
 [[nodiscard]] Schedule choose_schedule(const RangedKernel& kernel,
                                        const std::vector<bool>& is_constant, const Target& target,
-                                       int largest_tile = 4);
+                                       int largest_tile = 4, bool is_stage = false);
 
 // Winograd's algorithm, if the kernel is a 3x3 convolution for which it is cheaper.
 [[nodiscard]] std::optional<Schedule> choose_winograd(const RangedKernel& kernel,

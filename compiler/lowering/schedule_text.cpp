@@ -32,7 +32,7 @@ class StepReader {
 
   Result<void> read(const std::string& step) {
     using Read = const char* (StepReader::*)(LineScanner&);
-    static constexpr std::array<std::pair<std::string_view, Read>, 10> kReaders{{
+    static constexpr std::array<std::pair<std::string_view, Read>, 11> kReaders{{
         {"pack", &StepReader::pack},
         {"vector", &StepReader::vector},
         {"winograd", &StepReader::winograd},
@@ -41,6 +41,7 @@ class StepReader {
         {"vector-reduce", &StepReader::vector_reduce},
         {"prefetch", &StepReader::prefetch},
         {"widen", &StepReader::widen},
+        {"chunk", &StepReader::chunk},
         {"ahead", &StepReader::ahead},
         {"loops", &StepReader::loops},
     }};
@@ -187,6 +188,15 @@ class StepReader {
     return nullptr;
   }
 
+  const char* chunk(LineScanner& line) {
+    if (schedule_.chunk) return kTwice;
+    ChunkStep step;
+    if (!range(line, step.range)) return kNoRange;
+    if (!number(line, step.chunks)) return "expected a number of chunks";
+    schedule_.chunk = step;
+    return nullptr;
+  }
+
   const char* ahead(LineScanner& line) {
     if (schedule_.ahead) return kTwice;
     schedule_.ahead.emplace();
@@ -256,6 +266,10 @@ std::vector<std::string> to_steps(const Schedule& schedule, const RangedKernel& 
     steps.push_back(fmt::format("widen {} chunks {}",
                                 kernel.parameters[schedule.widen->parameter].name,
                                 schedule.widen->chunks));
+  }
+  if (schedule.chunk) {
+    steps.push_back(
+        fmt::format("chunk {} {}", range_name(schedule.chunk->range), schedule.chunk->chunks));
   }
   if (schedule.ahead) steps.push_back(fmt::format("ahead {}", schedule.ahead->vectors));
   std::string outer = "loops";

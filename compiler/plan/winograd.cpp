@@ -55,7 +55,8 @@ constexpr double kDirectShare = 0.85;  // of the ceiling, that direct convolutio
 constexpr double kBytesPerCycle = 6;   // weights from memory
 constexpr double kSpilledBytesPerCycle = 24;
 constexpr double kTileCycles = 30, kAccumulatorCycles = 1.5, kLatencyCycles = 4;
-constexpr double kGain = 0.92;  // Winograd has to be better by that much
+constexpr double kOneTurn = 1.1;  // a call that workers cannot share
+constexpr double kGain = 0.92;    // Winograd has to be better by that much
 
 double transform_cycles(int tile) { return tile == 4 ? 110 : 45; }
 
@@ -104,7 +105,8 @@ double winograd_cycles(const ConvolutionExtents& e, const Facts& facts, Winograd
                                 (divided(e.input_channels, 16) * 16 + plan.vectors * facts.lanes));
   const double spilled = std::max(0.0, held - facts.budget) *
                          static_cast<double>(bands * (groups + 1)) / kSpilledBytesPerCycle;
-  return std::max(products, streamed) + transforms + spilled;
+  const double cycles = std::max(products, streamed) + transforms + spilled;
+  return bands * plan.parts == 1 ? cycles * kOneTurn : cycles;
 }
 
 }  // namespace

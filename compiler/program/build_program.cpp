@@ -315,7 +315,7 @@ class ProgramBuilder {
     const KernelSchedule* given = options_.find_schedule ? options_.find_schedule(key) : nullptr;
     if (is_stage && given != nullptr && has_winograd(*given)) given = nullptr;  // of a whole kernel
     Result<Schedule> schedule =
-        given == nullptr ? choose_schedule(kernel, is_constant, target_, largest_tile)
+        given == nullptr ? choose_schedule(kernel, is_constant, target_, largest_tile, is_stage)
                          : parse_steps(given->steps, kernel, is_constant, target_, largest_tile);
     if (!schedule) {
       note_failure(*given, std::move(schedule).error());
@@ -323,6 +323,7 @@ class ProgramBuilder {
     }
     if (is_stage) {
       schedule->widen.reset();
+      schedule->chunk.reset();
       schedule->ahead.reset();
     }
     if (scheduled_.insert(key).second) {

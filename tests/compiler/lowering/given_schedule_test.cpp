@@ -169,7 +169,7 @@ std::string joined(const std::vector<std::string>& steps) {
 }
 
 TEST(GivenSchedule, StepsAreReadAsTheyWerePrinted) {
-  bool has_winograd = false, widens = false, widens_all = false;
+  bool has_winograd = false, widens = false, widens_all = false, has_chunks = false;
   for (const std::string name : {"x86-64-v2", "x86-64-v4", "aarch64"}) {
     const Target device = target(name);
     for (const Graph& graph : graphs()) {
@@ -177,6 +177,7 @@ TEST(GivenSchedule, StepsAreReadAsTheyWerePrinted) {
         const Schedule chosen = choose_schedule(lowered.kernel, lowered.is_constant, device);
         has_winograd = has_winograd || chosen.winograd.has_value();
         widens = widens || (chosen.widen && chosen.parallel == 1);
+        has_chunks = has_chunks || chosen.chunk;
         widens_all = widens_all || (chosen.widen && chosen.parallel == 0);
         const std::vector<std::string> steps = to_steps(chosen, lowered.kernel);
         const Result<Schedule> read =
@@ -189,6 +190,7 @@ TEST(GivenSchedule, StepsAreReadAsTheyWerePrinted) {
     }
   }
   EXPECT_TRUE(has_winograd);
+  EXPECT_TRUE(has_chunks);
   EXPECT_TRUE(widens);
   EXPECT_TRUE(widens_all) << "no kernel with one panel";
 }
@@ -291,6 +293,16 @@ TEST(GivenSchedule, EveryReasonIsTold) {
   EXPECT_FALSE(parse_steps({"vector a1 2x5 narrow", "reduce k2 split 1 unroll 4", "loops"},
                            lowered.kernel, lowered.is_constant, device))
       << "2 divides 10: nothing is left";
+  for (const std::string chunk : {"chunk a1 3", "chunk a1 0", "chunk a1 9223372036854775807"}) {
+    EXPECT_FALSE(parse_steps({chunk, "reduce k2 split 1 unroll 4", "loops a1 |"}, lowered.kernel,
+                             lowered.is_constant, device))
+        << chunk;
+  }
+  EXPECT_TRUE(parse_steps({"chunk a1 5", "reduce k2 split 1 unroll 4", "loops a1 |"},
+                          lowered.kernel, lowered.is_constant, device));
+  EXPECT_FALSE(parse_steps({"chunk a1 5", "reduce k2 split 1 unroll 4", "loops a1"}, lowered.kernel,
+                           lowered.is_constant, device))
+      << "no parallel loop";
   const Result<Schedule> unread = parse_steps({"vector", "tile nothing 3", "dance", "loops a1"},
                                               lowered.kernel, lowered.is_constant, device);
   ASSERT_FALSE(unread);

@@ -111,6 +111,79 @@ TEST(Schedule, DepthwiseStepsTakeRowsInTiles) {
   EXPECT_TRUE(has(steps(2, "x86-64-v3"), "tile a2 4"));
 }
 
+bool has_chunks(const std::vector<std::string>& steps) {
+  return std::ranges::any_of(steps,
+                             [](const std::string& step) { return step.starts_with("chunk "); });
+}
+
+// Blocks of channels run within chunks of rows, unless their weights had to be fetched for each.
+TEST(Schedule, WorkersGetRowsOfTheirOwn) {
+  const auto steps = steps_of(convolution_chain(32, 56), target("x86-64-v3"));
+  EXPECT_TRUE(has(steps, "chunk a2 8")) << testing::PrintToString(steps);
+  EXPECT_FALSE(has_chunks(steps_of(convolution_chain(512, 14), target("x86-64-v3"))));
+}
+
+// Neither do chunks read most of their rows twice.
+TEST(Schedule, WideWindowsAreNotCut) {
+  const auto steps = [](std::int64_t dilation) {
+    GraphBuilder b("depthwise");
+    const ValueId x = b.input("x", DType::F32, {1, 16, 14, 14});
+    const GraphBuilder::Convolution one{{1, 1}, {1, 1}, {0, 0}, {14, 14}, 1};
+    const std::int64_t pad = 2 * dilation;
+    const GraphBuilder::Convolution five{{1, 1}, {dilation, dilation}, {pad, pad}, {14, 14}, 64};
+    const ValueId y = b.convolution(x, weights(b, {64, 16, 1, 1}), one);
+    b.output("y", b.convolution(y, weights(b, {64, 1, 5, 5}), five));
+    return steps_of(b.take(), target("x86-64-v4"));
+  };
+  EXPECT_FALSE(has_chunks(steps(2))) << testing::PrintToString(steps(2));
+}
+
+// Channels beside a convolution's in the same blocks: few of them are a narrow vector, and no
+// worker stores a part of another one's line.
+TEST(Schedule, PartsOfABlockAreStoredTogether) {
+  const auto steps = [](std::int64_t channels) {
+    GraphBuilder b("part");
+    const ValueId x = b.input("x", DType::F32, {1, 16, 32, 32});
+    const GraphBuilder::Convolution one{{1, 1}, {1, 1}, {0, 0}, {32, 32}, 1};
+    const ValueId y = b.convolution(x, weights(b, {24, 16, 1, 1}), one);
+    const ValueId none =
+        b.expand(b.constant(Tensor::own(DType::F32, {1, 1, 1, 1}, std::vector<std::byte>(4))),
+                 {1, channels, 32, 32});
+    const ValueId all = b.concat(std::vector<ValueId>{y, none}, 1);
+    b.output("y", b.convolution(all, weights(b, {16, 24 + channels, 1, 1}), one));
+    const Graph graph = b.take();
+    const Plan plan = make_plan(graph, target("x86-64-v4"), PlanOptions{}).value();
+    const auto part = std::ranges::find(plan.kernels, "part", &PlanKernel::name);
+    const LoweredKernel lowered = lower_kernel(plan, *part).value();
+    return to_steps(choose_schedule(lowered.kernel, lowered.is_constant, target("x86-64-v4")),
+                    lowered.kernel);
+  };
+  EXPECT_TRUE(has(steps(4), "vector i1 4x1 exact")) << testing::PrintToString(steps(4));
+  EXPECT_TRUE(has(steps(6), "loops i2 | i3 i1")) << testing::PrintToString(steps(6));
+}
+
+// Two lanes would be no vector worth having: a last block that is written in part is computed
+// whole.
+TEST(Schedule, PartsThatNoNarrowVectorHoldsArePadded) {
+  for (const std::int64_t channels : {10, 12, 14}) {
+    GraphBuilder b("part");
+    const GraphBuilder::Convolution one{{1, 1}, {1, 1}, {0, 0}, {30, 30}, 1};
+    const ValueId x =
+        b.convolution(b.input("x", DType::F32, {1, 16, 30, 30}), weights(b, {64, 16, 1, 1}), one);
+    const GraphBuilder::Convolution three{{1, 1}, {1, 1}, {1, 1}, {30, 30}, 1};
+    const std::vector<ValueId> parts{b.convolution(x, weights(b, {72, 64, 1, 1}), one),
+                                     b.convolution(x, weights(b, {channels, 64, 3, 3}), three)};
+    const ValueId all = b.concat(parts, 1);
+    b.output("y", b.convolution(all, weights(b, {16, 72 + channels, 1, 1}), one));
+    const Graph graph = b.take();
+    const Plan plan = make_plan(graph, target("x86-64-v4"), PlanOptions{}).value();
+    const LoweredKernel lowered = lower_kernel(plan, plan.kernels.end()[-2]).value();
+    const auto steps = to_steps(
+        choose_schedule(lowered.kernel, lowered.is_constant, target("x86-64-v4")), lowered.kernel);
+    EXPECT_TRUE(has(steps, "vector a1 16x1 padded")) << testing::PrintToString(steps);
+  }
+}
+
 // The next panel (64 channels in, 3x3, 32 out) is fetched by the tiles of this one; what fits into
 // the first caches needs none.
 TEST(Schedule, TilesFetchTheNextPanelTogether) {
