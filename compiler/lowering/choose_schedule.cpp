@@ -542,21 +542,30 @@ class Chooser {
       std::rotate(vector, vector + 1, outer.end());
   }
 
+  // The layout of a store in blocks whose channels the range moves, or null.
+  const Layout* stored_blocks(std::uint32_t range) const {
+    for (const AccessSite& site : accesses_.sites()) {
+      const Layout& layout = kernel_.parameters[site.parameter].layout;
+      if (site.is_store && layout.block_dim >= 0 &&
+          accesses_.plain_dimension(site, range) == layout.block_dim) {
+        return &layout;
+      }
+    }
+    return nullptr;
+  }
+
   // Whether the turns of a range store parts of the same block, and compute nothing from constants
   // that one turn would keep for the others.
   bool shares_blocks(std::uint32_t range) const {
     if (schedule_.vector && schedule_.vector->range == range) return false;
-    return std::ranges::any_of(accesses_.sites(),
-                               [&](const AccessSite& site) {
-                                 const Layout& layout = kernel_.parameters[site.parameter].layout;
-                                 return site.is_store && layout.block_dim >= 0 &&
-                                        extent(range) < layout.block &&
-                                        accesses_.plain_dimension(site, range) == layout.block_dim;
-                               }) &&
-           std::ranges::none_of(accesses_.sites(), [&](const AccessSite& site) {
-             return accesses_.is_constant(site.parameter) &&
-                    along(site, range) == Along::Independent;
-           });
+    const Layout* layout = stored_blocks(range);
+    return layout != nullptr && extent(range) < layout->block &&
+           std::ranges::none_of(
+               accesses_.sites(),
+               [&](const AccessSite& site) {
+                 return accesses_.is_constant(site.parameter) &&
+                        along(site, range) == Along::Independent;
+               });
   }
 
   // Blocks of packed weights outermost, so that one panel serves all pixels.
@@ -609,10 +618,10 @@ class Chooser {
     // Even, so that two workers meet between chunks; what windows of two chunks share is read
     // twice.
     const std::int64_t most = accesses_.reduces().empty() ? kMostChunksOfMaps : kMostChunks;
+    const std::int64_t span = window_span(schedule_.outer[1]);
     std::int64_t best = 1;
     for (std::int64_t chunks = 2; chunks <= std::min(rows, most); ++chunks) {
-      const bool is_small =
-          2 * window_span(schedule_.outer[1]) * chunks > extent(schedule_.outer[1]);
+      const bool is_small = 2 * span * chunks > extent(schedule_.outer[1]);
       if (is_small || rows % chunks != 0) continue;
       if (chunks % 2 == 0 || best % 2 != 0) best = chunks;
     }
@@ -622,12 +631,7 @@ class Chooser {
 
   bool is_over_blocks(std::uint32_t range) const {
     const bool is_vector = schedule_.vector && schedule_.vector->range == range;
-    if (is_vector && accesses_.is_contraction()) return true;
-    return std::ranges::any_of(accesses_.sites(), [&](const AccessSite& site) {
-      const Layout& layout = kernel_.parameters[site.parameter].layout;
-      return site.is_store && layout.block_dim >= 0 &&
-             accesses_.plain_dimension(site, range) == layout.block_dim;
-    });
+    return (is_vector && accesses_.is_contraction()) || stored_blocks(range) != nullptr;
   }
 
   // Turns of an output range that read at the same places as the next one.
