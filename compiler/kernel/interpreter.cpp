@@ -85,7 +85,7 @@ struct Buffer {
   std::byte* memory = nullptr;
   std::int64_t elements = 0;
   std::int64_t size_bytes = 1;
-  std::int64_t block = 1;
+  std::int64_t block = 1, streams = 1, blocks_of_stream = 0;
   std::vector<Dimension> dimensions;
 
   Buffer(const KernelParameter& of, std::byte* bytes)
@@ -93,7 +93,9 @@ struct Buffer {
         memory(bytes),
         elements(element_count(of.layout, of.shape)),
         size_bytes(ingot::size_bytes(of.dtype)),
-        block(of.layout.block) {
+        block(of.layout.block),
+        streams(of.layout.streams) {
+    if (block > 1) blocks_of_stream = ingot::blocks_of_stream(of.layout, of.shape);
     const std::vector<std::int64_t> stride = strides(of.layout, of.shape);
     for (std::size_t d = 0; d < of.shape.size(); ++d) {
       Dimension dimension;
@@ -222,7 +224,10 @@ class Evaluator {
         return std::nullopt;
       }
       if (dimension.blocked) {
-        address += coordinate / buffer.block * dimension.stride + coordinate % buffer.block;
+        const std::int64_t block = coordinate / buffer.block;
+        address += (block % buffer.streams * buffer.blocks_of_stream + block / buffer.streams) *
+                       dimension.stride +
+                   coordinate % buffer.block;
       } else {
         address += (coordinate + dimension.before) * dimension.stride;
       }

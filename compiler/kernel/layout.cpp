@@ -24,11 +24,15 @@ std::int64_t saturating_mul(std::int64_t a, std::int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? kMost : product;
 }
 
+std::int64_t divided_up(std::int64_t value, std::int64_t by) {
+  return value / by + (value % by != 0 ? 1 : 0);
+}
+
 // Positions along d: blocks of the blocked dimension, elements and halo of any other.
 std::int64_t positions(const Layout& layout, const Shape& shape, int d) {
   const auto i = static_cast<std::size_t>(d);
   if (layout.block > 1 && layout.block_dim == d) {
-    return shape[i] / layout.block + (shape[i] % layout.block != 0 ? 1 : 0);
+    return saturating_mul(blocks_of_stream(layout, shape), layout.streams);
   }
   return saturating_add(saturating_add(shape[i], layout.before[i]), layout.after[i]);
 }
@@ -147,6 +151,11 @@ std::vector<std::int64_t> strides(const Layout& layout, const Shape& shape) {
   return result;
 }
 
+std::int64_t blocks_of_stream(const Layout& layout, const Shape& shape) {
+  const std::int64_t extent = shape[static_cast<std::size_t>(layout.block_dim)];
+  return divided_up(divided_up(extent, layout.block), layout.streams);
+}
+
 std::int64_t address(const Layout& layout, const Shape& shape,
                      const std::vector<std::int64_t>& coordinates) {
   INGOT_CHECK(coordinates.size() == shape.size(), "one coordinate per dimension");
@@ -155,7 +164,10 @@ std::int64_t address(const Layout& layout, const Shape& shape,
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (layout.block > 1 && layout.block_dim == static_cast<int>(d)) {
       INGOT_CHECK(coordinates[d] >= 0, "a blocked dimension has no halo");
-      result += coordinates[d] / layout.block * stride[d] + coordinates[d] % layout.block;
+      const std::int64_t block = coordinates[d] / layout.block;
+      const std::int64_t position =
+          block % layout.streams * blocks_of_stream(layout, shape) + block / layout.streams;
+      result += position * stride[d] + coordinates[d] % layout.block;
     } else {
       result += (coordinates[d] + layout.before[d]) * stride[d];
     }
@@ -236,6 +248,7 @@ std::string to_text(const Layout& layout) {
   }
   if (layout.block > 1) {
     text += " block " + std::to_string(layout.block_dim) + 'x' + std::to_string(layout.block);
+    if (layout.streams > 1) text += " streams " + std::to_string(layout.streams);
   }
   bool first = true;
   for (std::size_t d = 0; d < layout.before.size(); ++d) {
@@ -280,6 +293,12 @@ Result<Layout> parse_layout(std::string_view text, int rank) {
       return wrong("expected 'block DIMENSIONxELEMENTS'");
     }
     if (layout.block_dim >= rank || layout.block < 2) return wrong("no such block");
+    if (reader.word("streams")) {
+      reader.skip_blanks();
+      if (!reader.number(layout.streams) || layout.streams < 2) {
+        return wrong("expected 'streams COUNT', two or more");
+      }
+    }
   }
   if (reader.word("halo")) {
     reader.skip_blanks();

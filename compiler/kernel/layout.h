@@ -17,7 +17,9 @@ namespace ingot {
 // block > 1 dimension block_dim is cut into blocks of `block` elements: the block number stands at
 // the dimension's place in `order`, the position in the block is innermost. The last block is
 // padded; padded positions are inside the buffer but hold unspecified values (zeros in constants).
-// A blocked dimension has no halo.
+// A blocked dimension has no halo. With streams > 1 block b is number b / streams of sequence
+// b % streams, and the sequences, each rounded up to the same number of blocks, follow each other:
+// neighbouring blocks are read side by side, each sequence from its begin to its end.
 //
 // Example: shape [1,64,56,56], order {0,1,2,3}, block_dim 1, block 16, halo 1 around 2 and 3 is
 // [1][64/16][58][58][16].
@@ -25,6 +27,7 @@ struct Layout {
   std::vector<int> order;
   int block_dim = -1;
   std::int64_t block = 1;
+  std::int64_t streams = 1;
   std::vector<std::int64_t> before, after;
 
   [[nodiscard]] static Layout row_major(int rank);
@@ -36,8 +39,11 @@ struct Layout {
 [[nodiscard]] std::int64_t element_count(const Layout& layout, const Shape& shape);
 // Extent of dimension d that may be addressed (blocked dimensions are rounded up), without halo.
 [[nodiscard]] std::int64_t padded_extent(const Layout& layout, const Shape& shape, int d);
-// Distance in elements between neighbours along d; of blocks for the blocked dimension.
+// Distance in elements between neighbours along d; of blocks of one stream for the blocked
+// dimension.
 [[nodiscard]] std::vector<std::int64_t> strides(const Layout& layout, const Shape& shape);
+// Blocks from one stream to the next.
+[[nodiscard]] std::int64_t blocks_of_stream(const Layout& layout, const Shape& shape);
 // Element address of concrete coordinates (may lie in halo or padding).
 [[nodiscard]] std::int64_t address(const Layout& layout, const Shape& shape,
                                    const std::vector<std::int64_t>& coordinates);
@@ -52,7 +58,7 @@ void join(Layout& layout, Shape& shape, int d);
 // Whether both put every element, counted row-major, at the same address.
 [[nodiscard]] bool same_places(Layout a, Shape shape_a, Layout b, Shape shape_b);
 
-// "row", or "order 0,1,2,3 block 1x16 halo 2:1+1 3:1+1".
+// "row", or "order 0,1,2,3 block 1x16 halo 2:1+1 3:1+1", or "order 1,0 block 1x32 streams 4".
 [[nodiscard]] std::string to_text(const Layout& layout);
 [[nodiscard]] Result<Layout> parse_layout(std::string_view text, int rank);
 

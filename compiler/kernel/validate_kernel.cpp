@@ -74,8 +74,8 @@ Problem check_parameter(const KernelParameter& parameter) {
     }
     seen[static_cast<std::size_t>(d)] = true;
   }
-  if (layout.block < 1 || (layout.block > 1) != (layout.block_dim >= 0) ||
-      layout.block_dim >= static_cast<int>(rank)) {
+  if (layout.block < 1 || layout.streams < 1 || (layout.streams > 1 && layout.block == 1) ||
+      (layout.block > 1) != (layout.block_dim >= 0) || layout.block_dim >= static_cast<int>(rank)) {
     return who + "no such block (P1)";
   }
   for (std::size_t d = 0; d < rank; ++d) {

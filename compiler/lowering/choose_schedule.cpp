@@ -30,7 +30,8 @@ constexpr std::int64_t kFarthest = std::int64_t{1} << 40;  // coordinates, of kn
 constexpr std::int64_t kMostChunks = 8, kMostChunksOfMaps = 2;
 // Ahead of a stream that is read once.
 constexpr std::int64_t kStreamDistanceBytes = 4096;
-constexpr std::int64_t kStreams = 6, kLeastStreams = 4;  // at a time
+// Of one row of weights: streams at a time, and vectors in the only tile.
+constexpr std::int64_t kStreams = 4, kOnlyVectors = 8;
 // Turns of the innermost reduce loop that are written out, times the elements of a tile.
 constexpr std::int64_t kWrittenTurns = 64;
 constexpr int kTwoTurnVector = 512;  // bits
@@ -196,7 +197,8 @@ class Chooser {
       return;
     const std::int64_t in_all = (extent(step.range) + step.lanes - 1) / step.lanes;
     if (is_one_row(step.range)) {  // independent sums hide the latency
-      step.vectors = static_cast<int>(std::min(in_all, kStreams));
+      step.vectors =
+          static_cast<int>(in_all <= kOnlyVectors ? in_all : kStreams * vectors_of_stream(step));
     } else if (in_all <= 3) {
       step.vectors = static_cast<int>(in_all);
     } else {
@@ -207,6 +209,11 @@ class Chooser {
           static_cast<int>(std::min<std::int64_t>(step.vectors, extent(step.range) / step.lanes));
     }
     if (!is_one_row(step.range)) fit_tiles(step);
+  }
+
+  // Up to a line, and no more than hide the latency.
+  std::int64_t vectors_of_stream(const VectorStep& step) const {
+    return step.lanes * (reads_halves() ? 2 : 4) < kLineBytes ? 2 : 1;
   }
 
   // Other vectors per tile, where the tiles beside them repeat less.
@@ -702,18 +709,27 @@ class Chooser {
     if (blocks) {
       layout.order.insert(layout.order.begin(), vector_dimension);
       layout.block_dim = vector_dimension;
-      layout.block = vector.lanes * (reads_streams() ? 1 : vector.vectors);
+      layout.block = std::int64_t{vector.lanes} * vector.vectors;
+      if (reads_streams() && site.inside_reduce) {
+        layout.block = vector.lanes;
+        if (bytes_of(parameter) > target_.l2_bytes) {
+          const std::int64_t together = vectors_of_stream(vector);
+          if (vector.vectors % together == 0) layout.block *= together;
+          layout.streams = vector.vectors * vector.lanes / layout.block;
+        }
+      }
     } else {
       layout.order.push_back(vector_dimension);
     }
     return layout;
   }
 
-  // The weights of one row pass by once: each vector of a tile walks through a panel of its own,
-  // since memory serves several streams faster than one (1.5 times).
+  // The weights of one row pass by once, in streams from tile to tile without a jump, which the
+  // processor foresees; some serve several faster than one (1.5 times). What the second cache holds
+  // is faster as one panel for each vector (1.05 to 1.1).
   bool reads_streams() const {
     return is_one_row(schedule_.vector->range) && !accesses_.reduces().empty() &&
-           schedule_.vector->vectors >= kLeastStreams;
+           schedule_.vector->vectors >= kStreams;
   }
 
   // --- prefetch

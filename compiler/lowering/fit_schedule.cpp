@@ -73,6 +73,8 @@ class Fitter {
       if (halo) against("parameter {}: a constant has no halo", parameter(p));
       if (packing.layout.block > kMostUnrolled)
         against("parameter {}: block too large", parameter(p));
+      if (packing.layout.streams > kMostAccumulators)
+        against("parameter {}: too many streams", parameter(p));
     }
   }
 
@@ -263,6 +265,7 @@ class Fitter {
                       schedule_.vector->tail != Tail::Overlap && may_widen_panels() &&
                       packing->layout.block_dim >= 0 &&
                       packing->layout.block == step_of(schedule_.vector->range) &&
+                      packing->layout.streams == 1 &&
                       panel_elements(*packing, read.shape) <= kMostPanel &&
                       std::ranges::all_of(accesses_.sites(), [&](const AccessSite& site) {
                         return site.parameter != step.parameter ||

@@ -120,7 +120,10 @@ ExprId KernelScheduler::address(std::uint32_t parameter, const std::vector<ExprI
     const ExprId coordinate = pool().add(logical, pool().index(p.layout.before[d]));
     if (static_cast<int>(d) == p.layout.block_dim) {
       const ExprId block = pool().floor_div(coordinate, p.layout.block);
-      sum = pool().add(sum, pool().mul(block, stride[d]));
+      const ExprId stream = pool().mul(pool().floor_mod(block, p.layout.streams),
+                                       blocks_of_stream(p.layout, p.shape));
+      const ExprId position = pool().add(stream, pool().floor_div(block, p.layout.streams));
+      sum = pool().add(sum, pool().mul(position, stride[d]));
       sum = pool().add(sum, pool().floor_mod(coordinate, p.layout.block));
     } else {
       sum = pool().add(sum, pool().mul(coordinate, stride[d]));

@@ -61,14 +61,38 @@ TEST(Layout, EveryElementHasItsOwnAddress) {
   for (const int count : hits) EXPECT_EQ(count, 1);
 }
 
+// Five blocks in three streams of two: 0 3 | 1 4 | 2 and one that is empty.
+TEST(Layout, StreamsOfBlocks) {
+  Layout layout = Layout::row_major(2);
+  layout.order = {1, 0};
+  layout.block_dim = 1;
+  layout.block = 4;
+  layout.streams = 3;
+  const Shape shape = {7, 18};
+  EXPECT_EQ(element_count(layout, shape), 6 * 7 * 4);
+  EXPECT_EQ(padded_extent(layout, shape, 1), 24);
+  EXPECT_EQ(blocks_of_stream(layout, shape), 2);
+  EXPECT_EQ(strides(layout, shape), (std::vector<std::int64_t>{4, 28}));
+  EXPECT_EQ(address(layout, shape, {0, 4}), 2 * 28);
+  EXPECT_EQ(address(layout, shape, {2, 13}), 28 + 2 * 4 + 1);
+  std::vector<int> hits(static_cast<std::size_t>(element_count(layout, shape)), 0);
+  for (std::int64_t a = 0; a < 7; ++a) {
+    for (std::int64_t b = 0; b < 24; ++b) {
+      ++hits.at(static_cast<std::size_t>(address(layout, shape, {a, b})));
+    }
+  }
+  for (const int count : hits) EXPECT_EQ(count, 1);
+  EXPECT_EQ(to_text(layout), "order 1,0 block 1x4 streams 3");
+  EXPECT_EQ(parse_layout(to_text(layout), 2).value(), layout);
+}
+
 TEST(Layout, PackPutsEveryElementAtItsAddress) {
   const Shape shape = {3, 5, 4};
   std::vector<std::int64_t> numbers(60);
   std::iota(numbers.begin(), numbers.end(), 1);
   for (const DType dtype : {DType::U8, DType::I16, DType::F32, DType::I64}) {
     const Tensor tensor = Tensor::of_ints(dtype, shape, numbers);
-    std::vector<Layout> layouts = {Layout::row_major(3), Layout::row_major(3), Layout::row_major(3),
-                                   Layout::row_major(3)};
+    std::vector<Layout> layouts(5, Layout::row_major(3));
     layouts[1].order = {2, 0, 1};
     layouts[2].block_dim = 1;
     layouts[2].block = 2;
@@ -76,6 +100,9 @@ TEST(Layout, PackPutsEveryElementAtItsAddress) {
     layouts[3].block_dim = 2;
     layouts[3].block = 3;
     layouts[3].after[0] = 2;
+    layouts[4].block_dim = 1;
+    layouts[4].block = 2;
+    layouts[4].streams = 2;
     for (const Layout& layout : layouts) {
       const std::vector<std::byte> packed = pack(layout, tensor);
       ASSERT_EQ(packed.size(),
@@ -126,6 +153,10 @@ TEST(Layout, MalformedText) {
                            "order 0,1 block 1x1",
                            "order 0,1 block 1x",
                            "order 0,1 block -1x4",
+                           "order 0,1 block 1x4 streams",
+                           "order 0,1 block 1x4 streams 1",
+                           "order 0,1 block 1x4 streams -2",
+                           "order 0,1 streams 2",
                            "order 0,1 halo",
                            "order 0,1 halo 2:1+1",
                            "order 0,1 halo 0:1",

@@ -73,6 +73,14 @@ TEST(ValidateRanged, Parameters) {
                 p.layout.after[1] = 1;
               }),
               "(P1)");
+  EXPECT_RULE(with([](KernelParameter& p) { p.layout.streams = 0; }), "(P1)");
+  EXPECT_RULE(with([](KernelParameter& p) { p.layout.streams = 2; }), "(P1)");
+  EXPECT_RULE(with([](KernelParameter& p) {
+                p.layout.block = 4;
+                p.layout.block_dim = 1;
+                p.layout.streams = std::int64_t{1} << 62;
+              }),
+              "(P2)");
   EXPECT_RULE(with([](KernelParameter& p) { p.shape = {1 << 20, 1 << 20}; }), "(P2)");
   EXPECT_RULE(with([](KernelParameter& p) { p.shape = {0, std::int64_t{1} << 40}; }), "(P2)");
 }

@@ -272,6 +272,37 @@ TEST(GivenSchedule, FitsOrIsRefused) {
   EXPECT_GT(refused, 200);
 }
 
+// A packed constant in any number of streams, their ends full or not, under any tile.
+TEST(GivenSchedule, StreamsOfAPackedConstant) {
+  Target device = target("x86-64-v4");
+  device.l2_bytes = 1 << 10;
+  GraphBuilder b("row");
+  b.output("y", b.matmul(b.input("x", DType::F32, {1, 24}), weights(b, {24, 168})));
+  const Graph graph = b.take();
+  const LoweredKernel lowered = kernels_of(graph, device).back();
+  const std::vector<float> wanted = results(lowered.kernel, lowered, Schedule{});
+  const Schedule chosen = choose_schedule(lowered.kernel, lowered.is_constant, device);
+  ASSERT_TRUE(chosen.vector && chosen.vector->tail == Tail::Narrow);
+  ASSERT_EQ(chosen.packings.at(0).layout.streams, 4);  // 11 blocks
+  expect_same(lowered, chosen, device, wanted, joined(to_steps(chosen, lowered.kernel)));
+  const auto read = [&](const std::string& streams, const std::string& vectors) {
+    return parse_steps({"pack in1 order 1,0 block " + streams, "vector a1 " + vectors,
+                        "reduce k2 split 1 unroll 4", "loops a1 |"},
+                       lowered.kernel, lowered.is_constant, device);
+  };
+  for (const std::string streams :
+       {"1x8 streams 2", "1x16 streams 3", "1x32 streams 4", "1x5 streams 7", "1x16 streams 255"}) {
+    for (const std::string vectors : {"8x1 exact", "8x4 exact", "16x2 narrow", "16x4 overlap"}) {
+      const Result<Schedule> given = read(streams, vectors);
+      if (!given) continue;  // lanes that blocks do not hold
+      expect_same(lowered, *given, device, wanted, streams + ", " + vectors);
+    }
+  }
+  EXPECT_TRUE(read("1x16 streams 256", "8x1 exact"));
+  EXPECT_FALSE(read("1x16 streams 257", "8x1 exact"));
+  EXPECT_FALSE(read("1x16 streams 1", "8x1 exact"));
+}
+
 TEST(GivenSchedule, EveryReasonIsTold) {
   const Target device = target("x86-64-v4");
   GraphBuilder b("row");

@@ -208,8 +208,19 @@ std::vector<std::string> row_steps(std::int64_t depth, std::int64_t columns,
 
 TEST(Schedule, OneRowGetsManyIndependentSums) {
   const auto steps = row_steps(512, 512);
-  EXPECT_TRUE(has(steps, "vector a1 16x6 exact"));
-  EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x16"));  // a stream for each vector
+  EXPECT_TRUE(has(steps, "vector a1 16x4 exact"));
+  EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x16"));  // a panel for each vector
+}
+
+// What the second cache does not hold comes in streams from tile to tile.
+TEST(Schedule, LargeRowsOfWeightsAreStreams) {
+  EXPECT_TRUE(has(row_steps(1024, 512), "pack in1 order 1,0 block 1x16 streams 4"));
+  const auto steps = row_steps(1024, 512, "x86-64-v3");  // a line of two vectors
+  EXPECT_TRUE(has(steps, "vector a1 8x8 exact"));
+  EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x16 streams 4"));
+  const auto five = row_steps(65536, 5 * 8, "x86-64-v3");  // of the only tile
+  EXPECT_TRUE(has(five, "vector a1 8x5 exact"));
+  EXPECT_TRUE(has(five, "pack in1 order 1,0 block 1x8 streams 5"));
 }
 
 TEST(Schedule, FewVectorsOfARowAreOnePanel) {
@@ -220,23 +231,23 @@ TEST(Schedule, FewVectorsOfARowAreOnePanel) {
 
 TEST(Schedule, HalfVectorsMakeStreamsOfARow) {
   const auto steps = row_steps(512, 1004, "x86-64-v3");
-  EXPECT_TRUE(has(steps, "vector a1 4x6 exact"));
-  EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x4"));
+  EXPECT_TRUE(has(steps, "vector a1 4x8 exact"));
+  EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x8 streams 4"));
 }
 
 // What is left of the columns or channels, where half a vector costs half.
 TEST(Schedule, LastVectorsOfProductsAreNarrow) {
   const auto steps = row_steps(512, 1000);
-  EXPECT_TRUE(has(steps, "vector a1 16x6 narrow"));
-  EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x16"));
+  EXPECT_TRUE(has(steps, "vector a1 16x4 narrow"));
+  EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x16 streams 4"));
   const Graph graph = convolution_chain(24, 56);
   EXPECT_TRUE(has(steps_of(graph, target("x86-64-v4")), "vector a1 16x2 narrow"));
   EXPECT_TRUE(has(steps_of(graph, target("x86-64-v3")), "vector a1 8x3 exact"));
 }
 
-TEST(Schedule, StreamsOfARowNeedNotBeEqual) {
+TEST(Schedule, TilesOfARowNeedNotBeEqual) {
   const auto steps = row_steps(512, 16 * 17);
-  EXPECT_TRUE(has(steps, "vector a1 16x6 exact"));
+  EXPECT_TRUE(has(steps, "vector a1 16x4 exact"));
   EXPECT_TRUE(has(steps, "pack in1 order 1,0 block 1x16"));
 }
 
