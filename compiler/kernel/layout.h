@@ -17,9 +17,10 @@ namespace ingot {
 // block > 1 dimension block_dim is cut into blocks of `block` elements: the block number stands at
 // the dimension's place in `order`, the position in the block is innermost. The last block is
 // padded; padded positions are inside the buffer but hold unspecified values (zeros in constants).
-// A blocked dimension has no halo. With streams > 1 block b is number b / streams of sequence
-// b % streams, and the sequences, each rounded up to the same number of blocks, follow each other:
-// neighbouring blocks are read side by side, each sequence from its begin to its end.
+// A blocked dimension has no halo. With streams > 1 block b is number b / streams of stream
+// b % streams; the streams follow each other in memory, each of as many blocks, so that some blocks
+// at their ends may be padding. Neighbouring blocks are then read side by side, and each stream
+// from one end to the other.
 //
 // Example: shape [1,64,56,56], order {0,1,2,3}, block_dim 1, block 16, halo 1 around 2 and 3 is
 // [1][64/16][58][58][16].
@@ -37,7 +38,8 @@ struct Layout {
 
 // Elements the buffer occupies, padding and halo included; 0 if a dimension is 0.
 [[nodiscard]] std::int64_t element_count(const Layout& layout, const Shape& shape);
-// Extent of dimension d that may be addressed (blocked dimensions are rounded up), without halo.
+// Extent of dimension d that may be addressed (blocked dimensions are rounded up, with streams to
+// as many blocks for each), without halo.
 [[nodiscard]] std::int64_t padded_extent(const Layout& layout, const Shape& shape, int d);
 // Distance in elements between neighbours along d; of blocks of one stream for the blocked
 // dimension.

@@ -95,7 +95,8 @@ class BandFuser {
     const LocalArray& local = group_.locals[index];
     if (local.in_place_of != kNoLocal) return;
     const int blocked = local.layout.block_dim;
-    if (blocked >= 0 && local.shape[static_cast<std::size_t>(blocked)] % local.layout.block != 0) {
+    if (blocked >= 0 && padded_extent(local.layout, local.shape, blocked) !=
+                            local.shape[static_cast<std::size_t>(blocked)]) {
       return zero_all(index);
     }
     const std::optional<ScheduledKernel> kernel =

@@ -30,8 +30,8 @@ constexpr std::int64_t kFarthest = std::int64_t{1} << 40;  // coordinates, of kn
 constexpr std::int64_t kMostChunks = 8, kMostChunksOfMaps = 2;
 // Ahead of a stream that is read once.
 constexpr std::int64_t kStreamDistanceBytes = 4096;
-// Of one row of weights: streams at a time, and vectors in the only tile.
-constexpr std::int64_t kStreams = 4, kOnlyVectors = 8;
+// Of one row of weights: streams at a time, vectors in a tile without, and in the only tile.
+constexpr std::int64_t kStreams = 4, kRowVectors = 6, kOnlyVectors = 8;
 // Turns of the innermost reduce loop that are written out, times the elements of a tile.
 constexpr std::int64_t kWrittenTurns = 64;
 constexpr int kTwoTurnVector = 512;  // bits
@@ -197,8 +197,10 @@ class Chooser {
       return;
     const std::int64_t in_all = (extent(step.range) + step.lanes - 1) / step.lanes;
     if (is_one_row(step.range)) {  // independent sums hide the latency
-      step.vectors =
-          static_cast<int>(in_all <= kOnlyVectors ? in_all : kStreams * vectors_of_stream(step));
+      const KernelParameter* const streamed = streamed_weights(step.range);
+      const std::int64_t most =
+          streamed != nullptr ? kStreams * vectors_of_stream(step, *streamed) : kRowVectors;
+      step.vectors = static_cast<int>(in_all <= kOnlyVectors ? in_all : most);
     } else if (in_all <= 3) {
       step.vectors = static_cast<int>(in_all);
     } else {
@@ -211,9 +213,23 @@ class Chooser {
     if (!is_one_row(step.range)) fit_tiles(step);
   }
 
+  // What a product of one row reads from memory.
+  const KernelParameter* streamed_weights(std::uint32_t vector_range) const {
+    if (!is_one_row(vector_range)) return nullptr;
+    for (const AccessSite& site : accesses_.sites()) {
+      const KernelParameter& parameter = kernel_.parameters[site.parameter];
+      if (site.inside_reduce && accesses_.is_constant(site.parameter) &&
+          along(site, vector_range) != Along::Independent &&
+          bytes_of(parameter) > target_.l2_bytes) {
+        return &parameter;
+      }
+    }
+    return nullptr;
+  }
+
   // Up to a line, and no more than hide the latency.
-  std::int64_t vectors_of_stream(const VectorStep& step) const {
-    return step.lanes * (reads_halves() ? 2 : 4) < kLineBytes ? 2 : 1;
+  static std::int64_t vectors_of_stream(const VectorStep& step, const KernelParameter& weights) {
+    return step.lanes * size_bytes(weights.dtype) < kLineBytes ? 2 : 1;
   }
 
   // Other vectors per tile, where the tiles beside them repeat less.
@@ -712,10 +728,9 @@ class Chooser {
       layout.block = std::int64_t{vector.lanes} * vector.vectors;
       if (reads_streams() && site.inside_reduce) {
         layout.block = vector.lanes;
-        if (bytes_of(parameter) > target_.l2_bytes) {
-          const std::int64_t together = vectors_of_stream(vector);
-          if (vector.vectors % together == 0) layout.block *= together;
-          layout.streams = vector.vectors * vector.lanes / layout.block;
+        if (turns(vector.range) > 1 && &parameter == streamed_weights(vector.range)) {
+          layout.block *= vectors_of_stream(vector, parameter);
+          layout.streams = kStreams;
         }
       }
     } else {

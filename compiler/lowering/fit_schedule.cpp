@@ -73,9 +73,15 @@ class Fitter {
       if (halo) against("parameter {}: a constant has no halo", parameter(p));
       if (packing.layout.block > kMostUnrolled)
         against("parameter {}: block too large", parameter(p));
-      if (packing.layout.streams > kMostAccumulators)
-        against("parameter {}: too many streams", parameter(p));
+      if (has_empty_streams(packing.layout, kernel_.parameters[p].shape))
+        against("parameter {}: more streams than blocks", parameter(p));
     }
+  }
+
+  static bool has_empty_streams(const Layout& layout, const Shape& shape) {
+    if (layout.streams == 1) return false;
+    const std::int64_t count = shape[static_cast<std::size_t>(layout.block_dim)];
+    return layout.streams > (count - 1) / layout.block + 1;
   }
 
   bool lanes_fit(const VectorStep& step) {

@@ -276,31 +276,64 @@ TEST(GivenSchedule, FitsOrIsRefused) {
 TEST(GivenSchedule, StreamsOfAPackedConstant) {
   Target device = target("x86-64-v4");
   device.l2_bytes = 1 << 10;
-  GraphBuilder b("row");
-  b.output("y", b.matmul(b.input("x", DType::F32, {1, 24}), weights(b, {24, 168})));
-  const Graph graph = b.take();
-  const LoweredKernel lowered = kernels_of(graph, device).back();
-  const std::vector<float> wanted = results(lowered.kernel, lowered, Schedule{});
-  const Schedule chosen = choose_schedule(lowered.kernel, lowered.is_constant, device);
-  ASSERT_TRUE(chosen.vector && chosen.vector->tail == Tail::Narrow);
-  ASSERT_EQ(chosen.packings.at(0).layout.streams, 4);  // 11 blocks
-  expect_same(lowered, chosen, device, wanted, joined(to_steps(chosen, lowered.kernel)));
-  const auto read = [&](const std::string& streams, const std::string& vectors) {
-    return parse_steps({"pack in1 order 1,0 block " + streams, "vector a1 " + vectors,
-                        "reduce k2 split 1 unroll 4", "loops a1 |"},
-                       lowered.kernel, lowered.is_constant, device);
-  };
-  for (const std::string streams :
-       {"1x8 streams 2", "1x16 streams 3", "1x32 streams 4", "1x5 streams 7", "1x16 streams 255"}) {
-    for (const std::string vectors : {"8x1 exact", "8x4 exact", "16x2 narrow", "16x4 overlap"}) {
-      const Result<Schedule> given = read(streams, vectors);
-      if (!given) continue;  // lanes that blocks do not hold
-      expect_same(lowered, *given, device, wanted, streams + ", " + vectors);
+  for (const DType dtype : {DType::F32, DType::F16}) {
+    for (const std::int64_t columns : {168, 176}) {  // a last vector that is narrow, or whole
+      GraphBuilder b("row");
+      const ValueId w = b.constant(small_numbers({24, columns}, dtype));
+      b.output("y", b.cast(b.matmul(b.input("x", dtype, {1, 24}), w), DType::F32));
+      const Graph graph = widen_halves(b.take());
+      const LoweredKernel lowered = kernels_of(graph, device).back();
+      const std::vector<float> wanted = results(lowered.kernel, lowered, Schedule{});
+      const Schedule chosen = choose_schedule(lowered.kernel, lowered.is_constant, device);
+      ASSERT_TRUE(chosen.vector);
+      EXPECT_EQ(chosen.vector->tail, columns == 168 ? Tail::Narrow : Tail::Exact);
+      EXPECT_EQ(chosen.packings.at(0).layout.streams, 4);
+      const std::vector<std::string> steps = to_steps(chosen, lowered.kernel);
+      expect_same(lowered, chosen, device, wanted, joined(steps));
+      const Result<Schedule> again =
+          parse_steps(steps, lowered.kernel, lowered.is_constant, device);
+      ASSERT_TRUE(again) << joined(steps);
+      EXPECT_EQ(to_steps(*again, lowered.kernel), steps);
+      const auto read = [&](const std::string& streams, const std::string& vectors) {
+        return parse_steps({"pack in1 order 1,0 block " + streams, "vector a1 " + vectors,
+                            "reduce k2 split 1 unroll 4", "loops a1 |"},
+                           lowered.kernel, lowered.is_constant, device);
+      };
+      for (const std::string streams :
+           {"1x8 streams 2", "1x16 streams 3", "1x32 streams 4", "1x5 streams 7"}) {
+        for (const std::string vectors : {"2x1 exact", "2x4 exact", "16x4 overlap"}) {
+          const Result<Schedule> given = read(streams, vectors);
+          ASSERT_TRUE(given) << to_line(given.error().diagnostics[0]);
+          expect_same(lowered, *given, device, wanted, streams + ", " + vectors);
+        }
+      }
+      EXPECT_TRUE(read("1x16 streams 11", "2x1 exact"));
+      for (const std::string streams : {"12", "1", "9223372036854775807"}) {
+        EXPECT_FALSE(read("1x16 streams " + streams, "2x1 exact")) << streams;
+      }
     }
   }
-  EXPECT_TRUE(read("1x16 streams 256", "8x1 exact"));
-  EXPECT_FALSE(read("1x16 streams 257", "8x1 exact"));
-  EXPECT_FALSE(read("1x16 streams 1", "8x1 exact"));
+}
+
+TEST(GivenSchedule, StreamsAreNoPanelsToWiden) {
+  const Target device = target("x86-64-v4");
+  int tried = 0;
+  for (const Graph& graph : graphs()) {
+    for (const LoweredKernel& lowered : kernels_of(graph, device)) {
+      Schedule chosen = choose_schedule(lowered.kernel, lowered.is_constant, device);
+      if (!chosen.widen || chosen.parallel != 1) continue;
+      ++tried;
+      for (Schedule::Packing& packing : chosen.packings) {
+        if (packing.parameter == chosen.widen->parameter) packing.layout.streams = 2;
+      }
+      const Result<Schedule> read = parse_steps(to_steps(chosen, lowered.kernel), lowered.kernel,
+                                                lowered.is_constant, device);
+      ASSERT_FALSE(read);
+      ASSERT_EQ(read.error().diagnostics.size(), 1U);
+      EXPECT_NE(read.error().diagnostics[0].message.find("widened"), std::string::npos);
+    }
+  }
+  EXPECT_GT(tried, 0);
 }
 
 TEST(GivenSchedule, EveryReasonIsTold) {
